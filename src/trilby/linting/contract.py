@@ -71,22 +71,15 @@ def _rooms(access: MemoryAccess, index: Expr, extent: Expr) -> Iterator[tuple[st
     if not isinstance(size, int):
         return
     terms, offset = linear(index)
-    names = {_local_axis(leaf): factor for leaf, factor in terms}
-    if None in names or offset < 0 or any(factor < 1 for factor in names.values()):
+    names = {str(leaf.what) if leaf.op == "grid" else "": factor for leaf, factor in terms}
+    is_local = names.keys() <= {f"local_{axis}" for axis in AXES}
+    if not is_local or offset < 0 or any(factor < 1 for factor in names.values()):
         return
     room = size - offset
-    for axis, factor in sorted(names.items(), key=lambda entry: -entry[1]):
-        if axis is None:
-            return
-        name = f"local_{axis}"
+    for name, factor in sorted(names.items(), key=lambda entry: -entry[1]):
         if not any(leaf.op == "grid" and leaf.what == name for leaf in leaves_of(access.guards)):
-            yield axis, -(-room // factor)
+            yield name[-1], -(-room // factor)
         room = factor
-
-
-def _local_axis(leaf: Expr) -> str | None:
-    name = str(leaf.what) if leaf.op == "grid" else ""
-    return name[-1] if name in {f"local_{axis}" for axis in AXES} else None
 
 
 # -- sums

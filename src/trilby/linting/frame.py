@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from trilby.analysis.reach import KernelGraph
 from trilby.analysis.touching.kernel_expressions import Expr
-from trilby.data.dtypes import BOOL, I64, ScalarType, Type
+from trilby.data.dtypes import BOOL, I64, ScalarType
 from trilby.dataclass import dataclass
 from trilby.linting.accesses import (
     ANYWHERE,
@@ -59,6 +59,7 @@ class KernelWalk:
     memories: list[AccessedMemory] = field(default_factory=list[AccessedMemory])
     fields: set[str] = field(default_factory=set[str])
     sites: dict[object, int] = field(default_factory=dict[object, int])
+    """Numbers of barriers, by the calls that lead to them and their ops."""
     functions: Mapping[str, Func] = field(init=False)
     budget: int = field(init=False)
     loops: int = 0
@@ -72,10 +73,6 @@ class KernelWalk:
     def lose(self, location: Location, reason: str) -> None:
         """Take down that something may read and write anywhere."""
         self.lost += [Lost("read", location, reason), Lost("write", location, reason)]
-
-    def site(self, key: object) -> int:
-        """The number of a barrier, the same each time it is met on the same way."""
-        return self.sites.setdefault(key, len(self.sites) + 1)
 
 
 class Way(NamedTuple):
@@ -170,8 +167,8 @@ class Frame:
 
     def anything(self, var: Value) -> Known:
         """A variable of which nothing is known."""
-        type_: Type = var.type.of if isinstance(var.type, VarType) else var.type
-        return self.unknown(type_, "a variable") if isinstance(type_, ScalarType) else None
+        type_ = scalar_of(var)
+        return self.unknown(type_, "a variable") if type_ else None
 
     # -- blocks
 
@@ -234,6 +231,12 @@ class Frame:
             is_one = all(phases == choices[0][1] for _, phases in choices)
             found[scope] = choices[0][1] if is_one else joined_phases(self.terms, *choices)
         return found
+
+
+def scalar_of(var: Value) -> ScalarType | None:
+    """The type of a variable that holds a number."""
+    of = var.type.of if isinstance(var.type, VarType) else var.type
+    return of if isinstance(of, ScalarType) else None
 
 
 # ------------------------------------------------------------------------------------ walk branches

@@ -315,7 +315,7 @@ def _unpack(frame: Frame, op: Unpack) -> None:
 def _barrier(frame: Frame, op: Barrier) -> None:
     walk = frame.walk
     walk.stops.append(Stop(op.scope, frame.here, frame.loops, op.location, frame.may_have_returned))
-    site = walk.site((*frame.calls, id(op)))
+    site = walk.sites.setdefault((*frame.calls, id(op)), len(walk.sites) + 1)
     turns = tuple(frame.terms.turn(loop) for loop in frame.loops)
     for scope in ORDERED if op.scope == "both" else (op.scope,):
         frame.phases[scope] = (Phase(frame.terms.true, site, turns),)

@@ -8,7 +8,7 @@ unknown, and the same for all work items of a group where everything that they a
 from collections.abc import Iterable, Mapping
 
 from trilby.analysis.touching.kernel_expressions import Expr
-from trilby.data.dtypes import BOOL, I64, ScalarType
+from trilby.data.dtypes import BOOL, I64
 from trilby.linting.accesses import ANYWHERE, AROUND, Phase, Phases
 from trilby.linting.frame import (
     ORDERED,
@@ -18,6 +18,7 @@ from trilby.linting.frame import (
     Rule,
     joined,
     joined_phases,
+    scalar_of,
 )
 from trilby.linting.terms import (
     Level,
@@ -32,7 +33,7 @@ from trilby.linting.terms import (
 from trilby.model.op import Op, blocks, walk
 from trilby.model.ops.control import Break, Continue, For, While
 from trilby.model.ops.core import VarStore, Yield
-from trilby.model.value import Value, VarType
+from trilby.model.value import Value
 
 # ------------------------------------------------------------------------------------------- growth
 # How a variable changes from turn to turn of a loop, read off one turn that was tried.
@@ -45,20 +46,17 @@ MOST_PICKED = 4
 def amount_of_growth(terms: Terms, before: Expr, after: Expr) -> Expr | None:
     """`d` where a turn adds `d` to the variable, and `d` does not depend on it."""
     match after.op, after.args:
-        case "add", (left, right) if left is before:
-            found = right
-        case "add", (left, right) if right is before:
-            found = left
-        case "sub", (left, right) if left is before:
-            found = terms.make("sub", (terms.constant(0, right.type), right), None, right.type)
-            if right.op == "constant" and isinstance(right.what, int):
-                found = terms.constant(-right.what, right.type)
+        case "add", (left, right) if left is before or right is before:
+            return right if left is before else left
         case "add", (left, right):
             inner = amount_of_growth(terms, before, left)
-            found = terms.plus(inner, right) if inner is not None else None
+            return terms.plus(inner, right) if inner is not None else None
+        case "sub", (left, right) if left is before:
+            if right.op == "constant" and isinstance(right.what, int):
+                return terms.constant(-right.what, right.type)
+            return terms.make("sub", (terms.constant(0, right.type), right), None, right.type)
         case _:
             return None
-    return found
 
 
 def bounds_of_growth(before: Expr, after: Expr) -> tuple[int, int] | None:
@@ -71,14 +69,12 @@ def bounds_of_growth(before: Expr, after: Expr) -> tuple[int, int] | None:
             if arms[0] is None or arms[1] is None:
                 return None
             return min(arms[0][0], arms[1][0]), max(arms[0][1], arms[1][1])
-        case (("add" | "sub"), (left, right)) if right.op == "constant":
-            inner = bounds_of_growth(before, left)
-            number = right.what if isinstance(right.what, int) else 0
-            by = number if after.op == "add" else -number
-            return None if inner is None else (inner[0] + by, inner[1] + by)
-        case "add", (left, right) if left.op == "constant":
-            inner = bounds_of_growth(before, right)
-            by = left.what if isinstance(left.what, int) else 0
+        case (("add" | "sub"), (left, right)):
+            is_first = after.op == "add" and left.op == "constant" and right.op != "constant"
+            part, constant = (right, left) if is_first else (left, right)
+            inner = bounds_of_growth(before, part) if constant.op == "constant" else None
+            by = constant.what if isinstance(constant.what, int) else 0
+            by = by if after.op == "add" else -by
             return None if inner is None else (inner[0] + by, inner[1] + by)
         case _:
             return None
@@ -475,12 +471,6 @@ class LoopWalk:
         )
         is_first = terms.compare("eq", turns, terms.number(0))
         return joined_phases(terms, (is_first, before), (terms.negated(is_first), moved))
-
-
-def scalar_of(var: Value) -> ScalarType | None:
-    """The type of a variable that holds a number."""
-    of = var.type.of if isinstance(var.type, VarType) else var.type
-    return of if isinstance(of, ScalarType) else None
 
 
 def _loop(frame: Frame, op: For | While) -> Expr:

@@ -86,12 +86,18 @@ def explanation_of(
             f"`{function.name}` is a @tb.func, and only compute functions and kernels move data",
             advice="name a kernel that calls it, or a compute function",
         )
+    names = [one.kernel.name for one in kernels]
+    if kernel is not None and kernel not in names:
+        raise ArgumentValueError(
+            f"no kernel called `{kernel}` is dispatched here",
+            advice=f"there is {', '.join(names) or 'none'}",
+        )
     return Explanation(
         function.name,
         function.location.file,
         transfers,
         functions,
-        tuple(_wanted(kernels, kernel)),
+        tuple(one for one in kernels if kernel in {None, one.kernel.name}),
         tuple(runs),
         device_functions,
     )
@@ -142,16 +148,6 @@ def native_models(kernel: AnalysedKernel) -> Transformed:
 def opencl_code(kernel: AnalysedKernel) -> str:
     """What OpenCL devices get of a kernel."""
     return generate(kernel.graph, lines=False).text
-
-
-def _wanted(kernels: Sequence[AnalysedKernel], name: str | None) -> Iterator[AnalysedKernel]:
-    names = [analysed.kernel.name for analysed in kernels]
-    if name is not None and name not in names:
-        raise ArgumentValueError(
-            f"no kernel called `{name}` is dispatched here",
-            advice=f"there is {', '.join(names) or 'none'}",
-        )
-    return (one for one in kernels if name in {None, one.kernel.name})
 
 
 def short_file(file: str) -> str:

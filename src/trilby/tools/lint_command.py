@@ -237,23 +237,19 @@ def _total(linted: Linted) -> str:
 
 def as_json(linted: Linted) -> str:
     """The findings for programs."""
-    table = {
-        "functions": [_report_table(report) for report in linted.reports],
-        "failures": linted.failures,
-    }
-    return json.dumps(table, indent=2) + "\n"
-
-
-def _report_table(report: Report) -> dict[str, Any]:
-    return {
-        "function": report.function,
-        "file": report.location.file if report.location else "",
-        "line": report.location.line if report.location else 0,
-        "verdict": report.verdict,
-        "assumptions": list(report.assumptions),
-        "silenced": report.silenced,
-        "findings": [finding_table(finding) for finding in report.findings],
-    }
+    functions = [
+        {
+            "function": report.function,
+            "file": report.location.file if report.location else "",
+            "line": report.location.line if report.location else 0,
+            "verdict": report.verdict,
+            "assumptions": list(report.assumptions),
+            "silenced": report.silenced,
+            "findings": [finding_table(finding) for finding in report.findings],
+        }
+        for report in linted.reports
+    ]
+    return json.dumps({"functions": functions, "failures": linted.failures}, indent=2) + "\n"
 
 
 def finding_table(finding: Finding) -> dict[str, Any]:

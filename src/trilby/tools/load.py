@@ -58,7 +58,9 @@ def load_module(path: Path) -> ModuleType:
             f"there is no file `{path}`", advice="write FILE:FUNCTION, as in app.py:kernel"
         )
     path = path.resolve()
-    name = _free_name(path)
+    name = path.stem  # never that of another module, as `random` might be
+    while name in sys.modules and getattr(sys.modules[name], "__file__", None) != str(path):
+        name += "_"
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
         raise ArgumentValueError(f"`{path}` is not a Python file", advice="name a .py file")
@@ -74,14 +76,6 @@ def load_module(path: Path) -> ModuleType:
             raise
         raise _fails(path, error) from error
     return module
-
-
-def _free_name(path: Path) -> str:
-    """The name of a module for a file: never that of another module, as `random` might be."""
-    name = path.stem
-    while name in sys.modules and getattr(sys.modules[name], "__file__", None) != str(path):
-        name += "_"
-    return name
 
 
 def _functions(module: ModuleType) -> Iterator[str]:

@@ -1,7 +1,7 @@
 """Examples of a solver, run on the interpreter: do the work items really do that?"""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import field
+from itertools import product
 from math import prod
 
 import numpy as np
@@ -38,7 +38,7 @@ class Examples:
     """Runs examples of one kernel, launched as `launch` says."""
 
     graph: KernelGraph
-    launch: LaunchFacts = field(default_factory=lambda: LaunchFacts(("x",)))
+    launch: LaunchFacts
 
     @computed_once
     def program(self) -> KernelProgram:
@@ -55,12 +55,9 @@ class Examples:
         """Whether two items of a group part at a barrier."""
         if not self._is_small(example):
             return True
-        for fill in FILLS:
-            recording = self._run(example, fill)
-            first, second = (recording.stops.get(item, []) for item in example.items)
-            if first != second:
-                return True
-        return False
+        one, other = example.items
+        stops = (self._run(example, fill).stops for fill in FILLS)
+        return any(met.get(one, []) != met.get(other, []) for met in stops)
 
     def _is_small(self, example: Example) -> bool:
         sizes = (self._nbytes(example, n) for n, _ in enumerate(self.graph.entry.params) if n)
@@ -71,20 +68,16 @@ class Examples:
         if len(accesses) == 1:
             failure = recording.failures.get(example.items[0])
             return isinstance(failure, KernelIndexError)
-        needs_write = any(access.does != "read" for access in accesses)
-        return any(self._meets(example, recording, needs_write=needs_write))
+        pairs = product(*(recording.by(item) for item in example.items))
+        return any(self._meet(recording, mine, other) for mine, other in pairs)
 
-    def _meets(
-        self, example: Example, recording: ItemRecording, *, needs_write: bool
-    ) -> Iterator[bool]:
-        first, second = (recording.by(item) for item in example.items)
-        for mine in first:
-            for other in second:
-                overlaps = mine.start < other.stop and other.start < mine.stop
-                meets = mine.memory == other.memory and overlaps
-                if meets and (mine.writes or other.writes or not needs_write):
-                    passed = {self._passed(recording, one) for one in (mine, other)}
-                    yield mine.group != other.group or len(passed) == 1
+    def _meet(self, recording: ItemRecording, mine: Recorded, other: Recorded) -> bool:
+        """Whether two accesses meet: one of them writes, and no barrier is between them."""
+        overlap = mine.start < other.stop and other.start < mine.stop
+        if mine.memory != other.memory or not overlap or not (mine.writes or other.writes):
+            return False
+        passed = {self._passed(recording, one) for one in (mine, other)}
+        return mine.group != other.group or len(passed) == 1
 
     def _passed(self, recording: ItemRecording, access: Recorded) -> int:
         """How many barriers for that memory an item had behind it."""

@@ -26,9 +26,12 @@ def unknown_leaves(roots: Iterable[Expr]) -> list[Expr]:
 
 def missing_data(terms: Terms, indices: Iterable[Expr]) -> str:
     """What is not known of indices that come out of data; empty where none do."""
-    leaves = unknown_leaves(indices)
-    reasons = sorted({_reason(terms, leaf) for leaf in leaves if _is_data(terms, leaf)})
-    return f"the index depends on {' and '.join(reasons)}" if reasons else ""
+    reasons: set[str] = set()
+    for leaf in unknown_leaves(indices):
+        why = terms.unknowns.get(leaf.number)
+        if leaf.op == "data" or (why is not None and why.kind in {"data", "ticket"}):
+            reasons.add(_reason(terms, leaf))
+    return f"the index depends on {' and '.join(sorted(reasons))}" if reasons else ""
 
 
 def missing_rest(terms: Terms, conditions: Iterable[Expr], what: str) -> str:
@@ -39,13 +42,6 @@ def missing_rest(terms: Terms, conditions: Iterable[Expr], what: str) -> str:
     if reasons:
         return f"whether {what} depends on {' and '.join(reasons)}"
     return "what the solver found did not show when it was run"
-
-
-def _is_data(terms: Terms, leaf: Expr) -> bool:
-    if leaf.op == "opaque":
-        why = terms.unknowns.get(leaf.number)
-        return why is not None and why.kind in {"data", "ticket"}
-    return leaf.op == "data"
 
 
 def _reason(terms: Terms, leaf: Expr) -> str:
