@@ -16,7 +16,7 @@ from rich.console import Console
 
 from trilby.backend.registry import as_preferences
 from trilby.errors import TrilbyError
-from trilby.options import MemoryKind, Options, Transfers
+from trilby.options import MemoryKind, Options, Transfers, cache_folder
 from trilby.tools.devices import as_json, check_device, devices_report, print_report
 from trilby.tools.emit import TARGETS, emit
 from trilby.tools.lint_command import lint_paths, list_lints
@@ -269,18 +269,14 @@ def _defaults(options: argparse.Namespace, *, memory: MemoryKind | None) -> Opti
 
 
 def _doctor(options: argparse.Namespace) -> int:
-    from trilby.tools.doctor import (  # noqa: PLC0415 -- see the docstring
-        diagnose,
-        diagnosis_as_json,
-        kernel_cache,
-        print_diagnosis,
-    )
+    from trilby.tools import doctor  # noqa: PLC0415 -- see the docstring
 
-    diagnosis = diagnose(devices_report(check_device), kernel_cache())
+    folder = cache_folder()
+    diagnosis = doctor.diagnose(devices_report(check_device), Path(folder) if folder else None)
     if options.json:
-        sys.stdout.write(diagnosis_as_json(diagnosis) + "\n")
+        sys.stdout.write(doctor.diagnosis_as_json(diagnosis) + "\n")
     else:
-        print_diagnosis(diagnosis, Console())
+        doctor.print_diagnosis(diagnosis, Console())
     return 0 if diagnosis.is_usable else 1
 
 
@@ -328,11 +324,7 @@ def _reference(_options: argparse.Namespace) -> int:
 
 
 def _explain(options: argparse.Namespace) -> int:
-    from trilby.tools.explanation import (  # noqa: PLC0415
-        explanation_json,
-        explanation_of,
-        explanation_text,
-    )
+    from trilby.tools import explanation  # noqa: PLC0415
     from trilby.tools.html.explain_page import save_explanation  # noqa: PLC0415
     from trilby.tools.output_files import check_outputs  # noqa: PLC0415
     from trilby.tools.run import run_expression  # noqa: PLC0415 -- see the docstring
@@ -343,7 +335,7 @@ def _explain(options: argparse.Namespace) -> int:
     defaults = _defaults(options, memory=None)
     expression: str | None = options.expression
     runs = run_expression(function, expression, defaults) if expression else ()
-    found = explanation_of(
+    found = explanation.explanation_of(
         function,
         defaults.transfers,
         kernel=options.kernel,
@@ -353,9 +345,9 @@ def _explain(options: argparse.Namespace) -> int:
     if options.html is not None:
         save_explanation(found, options.html)
     elif options.json:
-        sys.stdout.write(explanation_json(found) + "\n")
+        sys.stdout.write(explanation.explanation_json(found) + "\n")
     else:
-        sys.stdout.write(explanation_text(found))
+        sys.stdout.write(explanation.explanation_text(found))
     return 0
 
 

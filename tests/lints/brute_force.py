@@ -9,6 +9,7 @@ from trilby.backend.interpreter.kernel_arguments import bind
 from trilby.data.ndrange import NDRange
 from trilby.linting.decide.confirm import Examples
 from trilby.linting.decide.question import Example
+from trilby.linting.dispatches import LaunchFacts
 from trilby.reflect.functions import Kernel
 from trilby.runtime.compile import analyse_kernel
 
@@ -20,7 +21,7 @@ def meets(kernel: Kernel[...], size: int, length: int, scalars: Mapping[str, int
     items = tuple((x, 0, 0) for x in range(size))
     given: dict[object, int] = {numbers[name]: value for name, value in scalars.items()}
     example = Example(NDRange(size), items, (), {(numbers["a"], "length"): length}, given)
-    examples = Examples(graph)
+    examples = Examples(graph, LaunchFacts(("x",)))
     arguments = bind(graph.entry, list(examples.arguments(example, 0)))
     recording = record(examples.program, example.range, (1,), arguments, frozenset(items))
     assert not recording.failures

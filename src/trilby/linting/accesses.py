@@ -10,8 +10,6 @@ from trilby.source import Location
 
 Does: TypeAlias = Literal["read", "write", "atomic"]
 MemoryKind: TypeAlias = Literal["global", "local", "private"]
-Calls: TypeAlias = tuple[tuple[str, Location], ...]
-"""The helper calls that led to a place, innermost first."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -70,7 +68,6 @@ class MemoryAccess:
     loops: tuple[LoopMark, ...]
     phases: Phases
     location: Location
-    calls: Calls = ()
     stored: Expr | None = None
     change: str = ""
 
@@ -89,8 +86,7 @@ class Stop:
     guards: tuple[Expr, ...]
     loops: tuple[LoopMark, ...]
     location: Location
-    calls: Calls = ()
-    after_return: bool = False
+    after_return: bool
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from trilby.analysis.transfers.transfer_plan import (
 )
 from trilby.dataclass import dataclass
 from trilby.linting.dispatches import SeenDispatch, seen_dispatches
+from trilby.locks import computed_once
 from trilby.model.op import Block, Func, Op, blocks
 from trilby.model.ops.host import HostFor, HostIf, HostWhile
 from trilby.model.ops.memory import Store
@@ -31,7 +32,7 @@ class PlacedCopy:
     """For a copy to the device: what the host writes in each turn of the innermost loop."""
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(eq=False)
 class ComputeFacts:
     """A compute function, as lints see it."""
 
@@ -40,7 +41,6 @@ class ComputeFacts:
     """The integers of its module, by name."""
     is_explicit: bool = False
     """True where it says itself what moves."""
-    _plans: dict[str, TransferPlan] = field(default_factory=dict[str, TransferPlan])
 
     @property
     def graph(self) -> ComputeGraph:
@@ -52,12 +52,10 @@ class ComputeFacts:
         """The symbol of the function."""
         return self.graph.entry.name
 
-    @property
+    @computed_once
     def plans(self) -> dict[str, TransferPlan]:
         """Where copies would be placed, by function."""
-        if not self._plans and not self.is_explicit:
-            self._plans = plan_transfers(self.closure)
-        return self._plans
+        return {} if self.is_explicit else plan_transfers(self.closure)
 
     def dispatches(self) -> Iterator[SeenDispatch]:
         """Every dispatch, with what is known of its launches."""
@@ -67,7 +65,7 @@ class ComputeFacts:
         """Every copy that the plan places."""
         for plan in self.plans.values():
             for op, loops, every in _walked(plan.func.body, (), every=True):
-                for copy, is_sure in _copies(plan.before.get(op, ()), sure=True):
+                for copy, is_sure in _copies(plan.before.get(op, ())):
                     writer = _writer(plan, loops[-1]) if loops else None
                     yield PlacedCopy(copy, op, plan.func, loops, every and is_sure, writer)
 
@@ -96,19 +94,16 @@ def _walked(
                 yield from _walked(inner, loops, every=sure)
 
 
-def _copies(actions: tuple[Action, ...], *, sure: bool) -> Iterator[tuple[PlannedCopy, bool]]:
+def _copies(actions: tuple[Action, ...]) -> Iterator[tuple[PlannedCopy, bool]]:
+    """The copies of some actions, and whether each is made on every way."""
     for action in actions:
         if isinstance(action, PlannedCopy):
-            yield action, sure and not action.sometimes
+            yield action, not action.sometimes
         else:
-            arms = [
-                [c for c, _ in _copies(arm, sure=sure)] for arm in (action.then, action.otherwise)
-            ]
-            shared = sure and all(arms)
+            arms = [[copy for copy, _ in _copies(arm)] for arm in (action.then, action.otherwise)]
             for copy in sorted((*arms[0], *arms[1]), key=lambda one: not one.indices):
-                yield copy, shared and all(any(_is_alike(copy, c) for c in arm) for arm in arms)
-
-
-def _is_alike(one: PlannedCopy, other: PlannedCopy) -> bool:
-    """Whether both bring something of the same buffer to the same side."""
-    return one.to == other.to and one.what == other.what
+                alike = [
+                    any(other.to == copy.to and other.what == copy.what for other in arm)
+                    for arm in arms
+                ]
+                yield copy, all(alike)

@@ -19,7 +19,7 @@ from trilby.analysis.touching.kernel_expressions import Expr
 from trilby.data.dtypes import I32
 from trilby.dataclass import dataclass
 from trilby.linting.accesses import MemoryAccess
-from trilby.linting.dispatches import AXES, LaunchFacts, extents_of
+from trilby.linting.dispatches import AXES, LaunchFacts, extents_of, in_kernel, lengths_in
 from trilby.linting.frame import KernelWalk
 from trilby.linting.terms import Terms, leaves_of, wraps
 
@@ -71,22 +71,15 @@ def _rooms(access: MemoryAccess, index: Expr, extent: Expr) -> Iterator[tuple[st
     if not isinstance(size, int):
         return
     terms, offset = linear(index)
-    names = {_local_axis(leaf): factor for leaf, factor in terms}
-    if None in names or offset < 0 or any(factor < 1 for factor in names.values()):
+    names = {str(leaf.what) if leaf.op == "grid" else "": factor for leaf, factor in terms}
+    is_local = names.keys() <= {f"local_{axis}" for axis in AXES}
+    if not is_local or offset < 0 or any(factor < 1 for factor in names.values()):
         return
     room = size - offset
-    for axis, factor in sorted(names.items(), key=lambda entry: -entry[1]):
-        if axis is None:
-            return
-        name = f"local_{axis}"
+    for name, factor in sorted(names.items(), key=lambda entry: -entry[1]):
         if not any(leaf.op == "grid" and leaf.what == name for leaf in leaves_of(access.guards)):
-            yield axis, -(-room // factor)
+            yield name[-1], -(-room // factor)
         room = factor
-
-
-def _local_axis(leaf: Expr) -> str | None:
-    name = str(leaf.what) if leaf.op == "grid" else ""
-    return name[-1] if name in {f"local_{axis}" for axis in AXES} else None
 
 
 # -- sums
@@ -137,7 +130,7 @@ def contract_of(walked: KernelWalk, launch: LaunchFacts) -> Contract:
         terms.compare(
             "eq",
             terms.make(relation.kind, (), relation.what, I32),
-            relation.number.term(terms, launch.parameters),
+            in_kernel(relation.number, terms, launch.parameters),
         )
         for relation in launch.relations
     ]
@@ -159,7 +152,7 @@ def _is_told(launch: LaunchFacts, condition: Expr) -> bool:
     """Whether the dispatch says how a range and a length are related."""
     size, extent = condition.args or (condition, condition)
     return any(
-        relation.what == size.what and extent.what in relation.number.keys(launch.parameters)
+        relation.what == size.what and extent.what in lengths_in(relation.number, launch.parameters)
         for relation in launch.relations
     )
 

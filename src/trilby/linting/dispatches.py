@@ -7,7 +7,7 @@ import ast
 from collections.abc import Iterator, Mapping
 from dataclasses import field, replace
 from itertools import combinations
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias, cast
 
 from trilby.analysis.host.trees import (
     number_of,
@@ -22,7 +22,7 @@ from trilby.data.ndrange import NDRange
 from trilby.data.schema import ArrayType, BufferType, NDArrayType, StructType, path_steps, step_into
 from trilby.dataclass import dataclass
 from trilby.linting.accesses import AccessedMemory, MemoryAccess
-from trilby.linting.terms import Terms, folded
+from trilby.linting.terms import Terms, folded, leaves_of
 from trilby.model.host_code import Operand
 from trilby.model.op import Func, Op, walk
 from trilby.model.ops.core import Constant, Var, VarLoad, VarStore
@@ -39,22 +39,20 @@ class Relation:
 
     kind: str
     what: object
-    number: "HostNumber"
+    number: Expr
 
 
 @dataclass(frozen=True, slots=True)
 class LaunchFacts:
     """What is given of a launch; what is not may be anything.
 
-    `size` and `local` have an entry for each axis, None where it is free. `lengths` are those of
-    buffers: by parameter, and name or axis. `scalars` are numbers of parameters. `same` are the
-    parameters that are the same buffer as an earlier one.
+    `size` and `local` have an entry for each axis that is not free. `scalars` are numbers of
+    parameters. `same` are the parameters that are the same buffer as an earlier one.
     """
 
     axes: tuple[str, ...]
     size: Mapping[str, int] = field(default_factory=dict[str, int])
     local: Mapping[str, int] = field(default_factory=dict[str, int])
-    lengths: Mapping[tuple[int, object], int] = field(default_factory=dict[tuple[int, object], int])
     scalars: Mapping[int, int] = field(default_factory=dict[int, int])
     same: Mapping[int, int] = field(default_factory=dict[int, int])
     relations: tuple[Relation, ...] = ()
@@ -145,15 +143,9 @@ def common_indices(left: MemoryAccess, right: MemoryAccess) -> int | None:
         if below is None:
             return None
         if one == "[]":
-            count += _rank(here)
+            count += here.rank if isinstance(here, ArrayType | NDArrayType) else 0
         here = below
     return count  # one is a part of the other
-
-
-def _rank(array: object) -> int:
-    if isinstance(array, NDArrayType):
-        return array.rank
-    return len(array.dims) if isinstance(array, ArrayType) else 0
 
 
 # ------------------------------------------------------------------------------------- host buffers
@@ -163,47 +155,39 @@ def _rank(array: object) -> int:
 # called with one buffer twice make one of them; `b = a if flag else c` may.
 
 
-@dataclass(frozen=True, slots=True)
-class BufferChoice:
-    """One of two buffers, by a test."""
+class BufferChoice(NamedTuple):
+    """One of two buffers, by a test; without one both are the same."""
 
-    test: str
-    arms: tuple[object, object]
+    test: str | None
+    then: object
+    otherwise: object
 
-    def may_be(self, other: "BufferChoice | object") -> bool:
+    def may_be(self, other: "BufferChoice") -> bool:
         """Whether both can be one buffer at the same time."""
-        if not isinstance(other, BufferChoice):
-            return other in self.arms
-        if self.test == other.test:
-            return any(a == b for a, b in zip(self.arms, other.arms, strict=True))
-        return bool(set(self.arms) & set(other.arms))
+        if self.test is not None and self.test == other.test:
+            return self.then == other.then or self.otherwise == other.otherwise
+        return bool({self.then, self.otherwise} & {other.then, other.otherwise})
 
 
-@dataclass
 class HostBuffers:
-    """Names the buffers of one compute function; `same` are parameters that are another one."""
+    """Names the buffers of one compute function; `same` are parameters that are another one.
 
-    func: Func
-    same: Mapping[str, str] = field(default_factory=dict[str, str])
-    made: dict[Value, Op] = field(default_factory=dict[Value, Op])
-    names: dict[Value, str] = field(default_factory=dict[Value, str])
-    inits: dict[str, Value] = field(default_factory=dict[str, Value])
-    """What the names are that are set once."""
-    changed: set[str] = field(default_factory=set[str])
-    """The names that are set again."""
+    `inits` has what the names are that are set once, `changed` those that are set again.
+    """
 
-    def __post_init__(self) -> None:
-        ops = list(walk(self.func.body))
+    def __init__(self, func: Func, same: Mapping[str, str] | None = None) -> None:
+        ops = list(walk(func.body))
+        self.same = same or {}
         self.made = {op.result: op for op in ops if op.result is not None}
         self.names = {op.value: op.name for op in ops if isinstance(op, Var)}
+        self.changed: set[str] = set()
         for op in ops:
             if isinstance(op, VarStore):
                 self.changed.add(self.names.get(op.var, ""))
             elif isinstance(op, HostFor | HostRun | HostWith):
                 self.changed.update(op.sets)
-        for op in ops:
-            if isinstance(op, Var) and op.init and op.name not in self.changed:
-                self.inits[op.name] = op.init[0]
+        variables = (op for op in ops if isinstance(op, Var) and op.init)
+        self.inits = {op.name: op.init[0] for op in variables if op.name not in self.changed}
 
     def key(self, value: Value) -> object:
         """What names the buffer of a value; equal keys at one dispatch are one buffer."""
@@ -232,17 +216,16 @@ class HostBuffers:
         """The tree of an expression; None for any other op, and for a change in place."""
         return op.code.expression if isinstance(op, HostValue) and not op.code.sign else None
 
-    def choice(self, value: Value) -> BufferChoice | object:
-        """A choice of two buffers, or the key of the only one."""
+    def choice(self, value: Value) -> BufferChoice:
+        """The two buffers that a value may be, or the only one twice."""
         op = self.made.get(value)
         if isinstance(op, VarLoad) and self.names.get(op.var) in self.inits:
             op = self.made.get(self.inits[self.names[op.var]])
         node = self.tree(op)
         if not isinstance(node, ast.IfExp) or not isinstance(op, HostValue):
-            return self.key(value)
-        test = node.test if plain_names(node.test) is not None else None
-        arms = (self._arm(node.body, op), self._arm(node.orelse, op))
-        return BufferChoice(source_of(test) if test else "", arms)
+            return BufferChoice(None, self.key(value), self.key(value))
+        test = source_of(node.test) if plain_names(node.test) is not None else ""
+        return BufferChoice(test, self._arm(node.body, op), self._arm(node.orelse, op))
 
     def _arm(self, node: ast.expr, op: HostValue) -> object:
         match node:
@@ -256,13 +239,8 @@ class HostBuffers:
     def may_be_one(self, values: Mapping[int, Value]) -> Iterator[tuple[int, int]]:
         """The numbers of arguments that are one buffer if a test goes that way."""
         for (first, one), (second, other) in combinations(values.items(), 2):
-            chosen, against = self.choice(one), self.choice(other)
-            if self.key(one) == self.key(other) or _kind(one) != _kind(other):
-                continue
-            if isinstance(chosen, BufferChoice):
-                if chosen.may_be(against):
-                    yield first, second
-            elif isinstance(against, BufferChoice) and against.may_be(chosen):
+            are_alike = _kind(one) == _kind(other) and self.key(one) != self.key(other)
+            if are_alike and self.choice(one).may_be(self.choice(other)):
                 yield first, second
 
 
@@ -276,61 +254,45 @@ def _kind(value: Value) -> str:
 # ------------------------------------------------------------------------------------- host numbers
 # Numbers that host code computes for a launch: ranges, group sizes and arguments, as far as read.
 #
-# A number is a tree of constants, lengths of the buffers that are dispatched, and names.
+# A number is a term of constants, lengths of the buffers that are dispatched, and names.
 
 _SIGNS = {"+": "add", "-": "sub", "*": "mul", "//": "floordiv", "%": "mod"}
 
 
-@dataclass(frozen=True, slots=True)
-class HostNumber:
-    """`op` with its operands, or a leaf: `constant`, `name`, or the `length` of a `buffer`."""
-
-    op: str
-    args: "tuple[HostNumber, ...]" = ()
-    what: object = None
-    buffer: object = None
-
-    def leaves(self) -> "Iterator[HostNumber]":
-        """The leaves."""
-        if not self.args:
-            yield self
-        for arg in self.args:
-            yield from arg.leaves()
-
-    def term(self, terms: Terms, parameters: Mapping[object, int]) -> Expr:
-        """The term of the number, where buffers are parameters of a kernel."""
-        if self.args:
-            args = tuple(arg.term(terms, parameters) for arg in self.args)
-            return terms.make(self.op, args, None, I32)
-        if isinstance(self.what, int) and self.op == "constant":
-            return terms.constant(self.what, I32)
-        key = self.key(parameters)
-        if key is None:
-            return terms.make("scalar", (), ("host", str(self.what)), I32)
-        return terms.make("length" if isinstance(key[1], str) else "extent", (), key, I32)
-
-    def key(self, parameters: Mapping[object, int]) -> tuple[int, object] | None:
-        """Which length of which parameter a leaf is."""
-        number = parameters.get(self.buffer) if self.op == "length" else None
-        return None if number is None else (number, self.what)
-
-    def keys(self, parameters: Mapping[object, int]) -> set[tuple[int, object]]:
-        """The lengths of parameters that it is made of."""
-        found = (leaf.key(parameters) for leaf in self.leaves())
-        return {key for key in found if key is not None}
+def in_kernel(number: Expr, terms: Terms, parameters: Mapping[object, int]) -> Expr:
+    """A number of the host among the terms of a kernel, whose parameters are its buffers."""
+    if number.args:
+        args = tuple(in_kernel(arg, terms, parameters) for arg in number.args)
+        return terms.make(number.op, args, None, I32)
+    if number.op == "constant":
+        return terms.make("constant", (), number.what, I32)
+    key = _parameter_length(number, parameters)
+    if key is None:
+        what = _buffer_length(number)[1] if number.op == "length" else number.what
+        return terms.make("scalar", (), ("host", str(what)), I32)
+    return terms.make("length" if isinstance(key[1], str) else "extent", (), key, I32)
 
 
-def _computed(op: str, left: HostNumber, right: HostNumber) -> HostNumber:
-    """An operation; numbers are computed at once."""
-    numbers = [one.what for one in (left, right) if isinstance(one.what, int)]
-    if left.op == right.op == "constant" and len(numbers) == 2:
-        found = folded(op, numbers, I32)
-        if found is not None:
-            return HostNumber("constant", what=found)
-    return HostNumber(op, (left, right))
+def lengths_in(number: Expr, parameters: Mapping[object, int]) -> set[tuple[int, object]]:
+    """The lengths of parameters that a number of the host is made of."""
+    found = (_parameter_length(leaf, parameters) for leaf in leaves_of((number,)))
+    return {key for key in found if key is not None}
 
 
-Sizes: TypeAlias = tuple[HostNumber, ...]
+def _parameter_length(leaf: Expr, parameters: Mapping[object, int]) -> tuple[int, object] | None:
+    """Which length of which parameter a leaf is."""
+    if leaf.op != "length":
+        return None
+    buffer, which = _buffer_length(leaf)
+    return (parameters[buffer], which) if buffer in parameters else None
+
+
+def _buffer_length(leaf: Expr) -> tuple[object, object]:
+    """What the host calls a buffer, and which of its lengths or axes is meant."""
+    return cast("tuple[object, object]", leaf.what)
+
+
+Sizes: TypeAlias = tuple[Expr, ...]
 
 
 @dataclass
@@ -338,52 +300,62 @@ class HostNumbers:
     """Reads the numbers of one compute function. Variables that are set twice are not followed."""
 
     buffers: HostBuffers
-    constants: Mapping[str, int] = field(default_factory=dict[str, int])
+    constants: Mapping[str, int]
     """The integers of the module, by name."""
+    terms: Terms
 
-    def number(self, value: Value) -> HostNumber:
+    def number(self, value: Value) -> Expr:
         """The number that a value is."""
         op = self.buffers.made.get(value)
         match op:
             case Constant() if isinstance(op.literal, int):
-                return HostNumber("constant", what=int(op.literal))
+                return self.terms.constant(op.literal, I32)
             case Load() if not op.indices:
-                return HostNumber("length", what=op.path, buffer=self.buffers.key(op.base))
+                return self._leaf("length", (self.buffers.key(op.base), op.path))
             case Extent():
-                return HostNumber("length", what=op.axis, buffer=self.buffers.key(op.base))
+                return self._leaf("length", (self.buffers.key(op.base), op.axis))
             case VarLoad():
                 return self.named(self.buffers.names.get(op.var, "?"))
             case HostValue():
                 return self._read(self.buffers.tree(op), op)
             case _:
-                return HostNumber("name", what=id(value))
+                return self._leaf("name", id(value))
 
-    def named(self, name: str) -> HostNumber:
+    def _leaf(self, op: str, what: object) -> Expr:
+        return self.terms.make(op, (), what, I32)
+
+    def named(self, name: str) -> Expr:
         """The number that a local name is."""
         init = self.buffers.inits.get(name)
         if init is None and name in self.constants and name not in self.buffers.names.values():
-            return HostNumber("constant", what=self.constants[name])
-        found = HostNumber("name", what=name) if init is None else self.number(init)
-        if any(leaf.buffer in self.buffers.changed for leaf in found.leaves()):
-            return HostNumber("name", what=name)  # the name was another buffer's then
+            return self.terms.constant(self.constants[name], I32)
+        found = self._leaf("name", name) if init is None else self.number(init)
+        lengths = (leaf for leaf in leaves_of((found,)) if leaf.op == "length")
+        if any(_buffer_length(leaf)[0] in self.buffers.changed for leaf in lengths):
+            return self._leaf("name", name)  # the name was another buffer's then
         return found
 
-    def _read(self, node: ast.expr | None, op: HostValue) -> HostNumber:
+    def _read(self, node: ast.expr | None, op: HostValue) -> Expr:
         match node:
             case None:
-                return HostNumber("name", what=id(op))
+                return self._leaf("name", id(op))
             case Operand(number):
                 return self.number(op.inputs[number])
             case ast.Name(id=name):
                 return self.named(name)
             case ast.BinOp(left=left, right=right) if sign_of(node) in _SIGNS:
-                found = (self._read(left, op), self._read(right, op))
-                return _computed(_SIGNS[sign_of(node)], *found)
+                sign, args = _SIGNS[sign_of(node)], (self._read(left, op), self._read(right, op))
+                numbers = [arg.what for arg in args if isinstance(arg.what, int)]
+                is_constant = all(arg.op == "constant" for arg in args)
+                found = folded(sign, numbers, I32) if is_constant else None
+                if found is not None:
+                    return self.terms.constant(found, I32)
+                return self.terms.make(sign, args, None, I32)
             case _:
                 number = number_of(node)
                 if number is not None:
-                    return HostNumber("constant", what=number)
-                return HostNumber("name", what=source_of(node) if plain_names(node) else "")
+                    return self.terms.constant(number, I32)
+                return self._leaf("name", source_of(node) if plain_names(node) else "")
 
     # -- ranges
 
@@ -422,25 +394,25 @@ class HostNumbers:
 
 @dataclass(frozen=True, slots=True)
 class SeenDispatch:
-    """A dispatch, the function in which it stands, and what is known of its launches.
+    """A dispatch, and what is known of its launches.
 
     `if_same` are two arguments that are taken for one buffer here, and may be two.
     """
 
     op: Dispatch
-    func: Func
     launch: LaunchFacts
     if_same: tuple[str, str] | None = None
 
 
 def seen_dispatches(graph: ComputeGraph, constants: Mapping[str, int]) -> Iterator[SeenDispatch]:
     """Every dispatch of a compute function and of those that it calls."""
+    terms = Terms()
     for func in graph.functions:
         for same in _callers(graph, func):
             buffers = HostBuffers(func, same)
             for op in walk(func.body):
                 if isinstance(op, Dispatch) and op.kernel in graph.kernels:
-                    yield from _seen(graph, HostNumbers(buffers, constants), func, op)
+                    yield from _seen(graph, HostNumbers(buffers, constants, terms), op)
 
 
 def _callers(graph: ComputeGraph, func: Func) -> list[dict[str, str]]:
@@ -460,11 +432,9 @@ def _callers(graph: ComputeGraph, func: Func) -> list[dict[str, str]]:
     return found
 
 
-def _seen(
-    graph: ComputeGraph, numbers: HostNumbers, func: Func, op: Dispatch
-) -> Iterator[SeenDispatch]:
+def _seen(graph: ComputeGraph, numbers: HostNumbers, op: Dispatch) -> Iterator[SeenDispatch]:
     launch = _launch(graph, numbers, op)
-    yield SeenDispatch(op, func, launch)
+    yield SeenDispatch(op, launch)
     params = graph.kernels[op.kernel].entry.params
     given = {
         number: value
@@ -473,7 +443,7 @@ def _seen(
     }
     for first, second in numbers.buffers.may_be_one(given):
         names = (params[first].hint, params[second].hint)
-        yield SeenDispatch(op, func, replace(launch, same={**launch.same, second: first}), names)
+        yield SeenDispatch(op, replace(launch, same={**launch.same, second: first}), names)
 
 
 def _launch(graph: ComputeGraph, numbers: HostNumbers, op: Dispatch) -> LaunchFacts:
@@ -512,6 +482,6 @@ def _launch(graph: ComputeGraph, numbers: HostNumbers, op: Dispatch) -> LaunchFa
     )
 
 
-def _is_read(number: HostNumber) -> bool:
-    """Whether all of a number is known to be made of lengths, constants and names."""
-    return number.op != "constant" and any(leaf.op == "length" for leaf in number.leaves())
+def _is_read(number: Expr) -> bool:
+    """Whether a number is made of lengths."""
+    return any(leaf.op == "length" for leaf in leaves_of((number,)))

@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 from trilby.data.schema import ArrayType, NDArrayType, path_steps, step_into
 from trilby.dataclass import dataclass
 from trilby.linting.accesses import MemoryAccess
-from trilby.linting.decide.question import Witness, range_text
+from trilby.linting.decide.question import Witness
 from trilby.model.op import Func
 from trilby.source import Location, line_text
 
@@ -106,12 +106,6 @@ def element_text(access: MemoryAccess, indices: Sequence[int]) -> str:
     return text
 
 
-def launch_text(witness: Witness) -> str:
-    """The launch in which something happens: `range=2 with n=1`."""
-    numbers = ", ".join(f"{name}={number}" for name, number in witness.arguments.items())
-    return range_text(witness.range) + (f" with {numbers}" if numbers else "")
-
-
 # ------------------------------------------------------------------------------------------ silence
 # Comments that silence lints: `# trilby: ignore[race-write-write]`.
 #
@@ -122,27 +116,18 @@ _COMMENT = re.compile(r"#\s*trilby:\s*ignore\[([\w\s,-]+)\]")
 
 
 def is_silenced(finding: Finding, functions: Iterable[Func]) -> bool:
-    """Whether a comment on its line, or on its function, names the lint."""
+    """Whether a comment on its line, or on its function or a decorator of that, names the lint."""
     where = finding.location
-    if finding.lint in _ids(where.file, where.line):
-        return True
-    return any(
-        finding.lint in _heading_ids(function)
-        for function in functions
-        if (at := function.location).file == where.file
-        if at.line <= where.line <= max(at.end_line, at.line)
-    )
-
-
-def _heading_ids(function: Func) -> set[str]:
-    """The ids on the line of a function, and on the decorators above."""
-    at = function.location
-    found = _ids(at.file, at.line)
-    line = at.line - 1
-    while line > 0 and line_text(Location(at.file, line)).lstrip().startswith("@"):
-        found |= _ids(at.file, line)
-        line -= 1
-    return found
+    lines = [where.line]
+    for function in functions:
+        at = function.location
+        if at.file == where.file and at.line <= where.line <= max(at.end_line, at.line):
+            line = at.line
+            lines.append(line)
+            while line > 1 and line_text(Location(at.file, line - 1)).lstrip().startswith("@"):
+                line -= 1
+                lines.append(line)
+    return any(finding.lint in _ids(where.file, line) for line in lines)
 
 
 def _ids(file: str, line: int) -> set[str]:

@@ -6,18 +6,16 @@ Branches are followed here; the rules for all other ops are in `walk` and `walk_
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import field
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from trilby.analysis.reach import KernelGraph
 from trilby.analysis.touching.kernel_expressions import Expr
-from trilby.data.dtypes import BOOL, I64, ScalarType, Type
+from trilby.data.dtypes import BOOL, I64, ScalarType
 from trilby.dataclass import dataclass
 from trilby.linting.accesses import (
     ANYWHERE,
-    BEGINNING,
     AccessedMemory,
     AccessedPlace,
-    Calls,
     Lost,
     MemoryAccess,
     Phase,
@@ -61,6 +59,7 @@ class KernelWalk:
     memories: list[AccessedMemory] = field(default_factory=list[AccessedMemory])
     fields: set[str] = field(default_factory=set[str])
     sites: dict[object, int] = field(default_factory=dict[object, int])
+    """Numbers of barriers, by the calls that lead to them and their ops."""
     functions: Mapping[str, Func] = field(init=False)
     budget: int = field(init=False)
     loops: int = 0
@@ -75,26 +74,24 @@ class KernelWalk:
         """Take down that something may read and write anywhere."""
         self.lost += [Lost("read", location, reason), Lost("write", location, reason)]
 
-    def site(self, key: object) -> int:
-        """The number of a barrier, the same each time it is met on the same way."""
-        return self.sites.setdefault(key, len(self.sites) + 1)
+
+class Way(NamedTuple):
+    """How a block is left early: the condition since its beginning, and the state there."""
+
+    condition: Expr
+    variables: "Mapping[Value, Known]"
+    phases: Mapping[str, Phases]
+    """The barriers that were passed last."""
+    returned: "Known" = None
 
 
 @dataclass(slots=True)
 class LoopExits:
-    """Where a turn ends early: the condition since its beginning, and the variables there."""
+    """Where a turn of a loop ends early; `depth` is how many conditions hold where it begins."""
 
     depth: int
-    continues: list[tuple[Expr, dict[Value, Known]]] = field(
-        default_factory=list[tuple[Expr, "dict[Value, Known]"]]
-    )
-    continued: list[tuple[Expr, "Mapping[str, Phases]"]] = field(
-        default_factory=list[tuple[Expr, "Mapping[str, Phases]"]]
-    )
-    """The barriers that were passed last where a turn is left for the next."""
-    breaks: list[tuple[Expr, dict[Value, Known]]] = field(
-        default_factory=list[tuple[Expr, "dict[Value, Known]"]]
-    )
+    continues: list[Way] = field(default_factory=list[Way])
+    breaks: list[Way] = field(default_factory=list[Way])
     returns: bool = False
 
 
@@ -118,14 +115,11 @@ class Frame:
     here: tuple[Expr, ...]
     loops: tuple[LoopMark, ...]
     phases: dict[str, Phases]
-    calls: Calls = ()
+    calls: tuple[Location, ...] = ()
+    """The helper calls that led here, innermost first."""
     values: dict[Value, Known] = field(default_factory=dict[Value, "Known"])
     variables: dict[Value, Known] = field(default_factory=dict[Value, "Known"])
-    returned: list[tuple[Expr, Known]] = field(default_factory=list[tuple[Expr, "Known"]])
-    left: list[tuple[Expr, Mapping[str, Phases]]] = field(
-        default_factory=list[tuple[Expr, "Mapping[str, Phases]"]]
-    )
-    """The barriers that were passed last at each return."""
+    returns: list[Way] = field(default_factory=list[Way])
     exits: list[LoopExits] = field(default_factory=list[LoopExits])
     may_have_returned: bool = False
     base_guards: int = field(init=False)
@@ -173,8 +167,8 @@ class Frame:
 
     def anything(self, var: Value) -> Known:
         """A variable of which nothing is known."""
-        type_: Type = var.type.of if isinstance(var.type, VarType) else var.type
-        return self.unknown(type_, "a variable") if isinstance(type_, ScalarType) else None
+        type_ = scalar_of(var)
+        return self.unknown(type_, "a variable") if type_ else None
 
     # -- blocks
 
@@ -217,10 +211,32 @@ class Frame:
             found[var] = self.variables[var]
             self.variables[var] = before
 
+    # -- ways out
 
-def beginning(terms: Terms) -> dict[str, Phases]:
-    """No barrier has been passed."""
-    return {scope: (Phase(terms.true, BEGINNING),) for scope in ORDERED}
+    def way(self, depth: int, returned: Known = None) -> Way:
+        """The way by which a block is left here that began where so many conditions held."""
+        condition = self.terms.all_of(self.here[depth:])
+        return Way(condition, dict(self.variables), dict(self.phases), returned)
+
+    def phases_where_ways_meet(self, ways: Sequence[Way], falls: Expr) -> dict[str, Phases]:
+        """The barriers passed last behind a block that is left by these ways or by its end."""
+        if not ways:
+            return self.phases
+        ends = [(way.condition, way.phases) for way in ways]
+        if falls is not self.terms.false:
+            ends.append((falls, self.phases))
+        found: dict[str, Phases] = {}
+        for scope in ORDERED:
+            choices = [(condition, phases[scope]) for condition, phases in ends]
+            is_one = all(phases == choices[0][1] for _, phases in choices)
+            found[scope] = choices[0][1] if is_one else joined_phases(self.terms, *choices)
+        return found
+
+
+def scalar_of(var: Value) -> ScalarType | None:
+    """The type of a variable that holds a number."""
+    of = var.type.of if isinstance(var.type, VarType) else var.type
+    return of if isinstance(of, ScalarType) else None
 
 
 # ------------------------------------------------------------------------------------ walk branches
@@ -281,14 +297,6 @@ def joined_phases(terms: Terms, *choices: tuple[Expr, Phases]) -> Phases:
     return found if len(found) <= MOST_PHASES else (Phase(terms.true, ANYWHERE),)
 
 
-def phases_of_ways(terms: Terms, ways: Sequence[tuple[Expr, Phases]]) -> Phases:
-    """The barriers that may have been passed last where several ways come together."""
-    if not ways:
-        return (Phase(terms.true, ANYWHERE),)
-    first = ways[0][1]
-    return first if all(phases == first for _, phases in ways) else joined_phases(terms, *ways)
-
-
 def _after(
     frame: Frame, value: Value, condition: Expr, arms: tuple[Arm, Arm], known: tuple[Known, Known]
 ) -> Known:
@@ -309,31 +317,15 @@ def joined(terms: Terms, condition: Expr, then: Known, otherwise: Known) -> Know
         return terms.select(condition, then, otherwise)
     if not isinstance(then, tuple) or not isinstance(otherwise, tuple):
         return None
-    found = _merged(
-        terms,
-        (*_where(terms, condition, then), *_where(terms, terms.negated(condition), otherwise)),
-    )
-    return found if len(found) <= MOST_PLACES else None
-
-
-def _merged(terms: Terms, places: tuple[AccessedPlace, ...]) -> tuple[AccessedPlace, ...]:
-    """Each place once, where one of its conditions holds."""
     found: dict[object, AccessedPlace] = {}
-    for place in places:
-        key = (place.memory, place.path, place.indices)
-        known = found.get(key)
-        either = terms.either(known.condition, place.condition) if known else place.condition
-        found[key] = AccessedPlace(place.memory, place.path, place.indices, either)
-    return tuple(found.values())
-
-
-def _where(
-    terms: Terms, condition: Expr, places: tuple[AccessedPlace, ...]
-) -> tuple[AccessedPlace, ...]:
-    return tuple(
-        AccessedPlace(p.memory, p.path, p.indices, terms.both(condition, p.condition))
-        for p in places
-    )
+    for places, when in ((then, condition), (otherwise, terms.negated(condition))):
+        for place in places:
+            key = (place.memory, place.path, place.indices)
+            holds = terms.both(when, place.condition)
+            if key in found:
+                holds = terms.either(found[key].condition, holds)
+            found[key] = AccessedPlace(place.memory, place.path, place.indices, holds)
+    return tuple(found.values()) if len(found) <= MOST_PLACES else None
 
 
 def _short_circuit(frame: Frame, op: AndThen | OrElse) -> None:

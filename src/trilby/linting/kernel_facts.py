@@ -1,23 +1,21 @@
 """The facts that kernel lints are given: accesses of a kernel, which of them meet, and a launch."""
 
-from collections.abc import Iterator
-from dataclasses import field, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import field
 from itertools import combinations_with_replacement
 from typing import Literal, TypeAlias
 
 from trilby.analysis.reach import KernelGraph
 from trilby.analysis.touching.kernel_expressions import Expr
 from trilby.dataclass import dataclass
-from trilby.linting.accesses import MemoryAccess
+from trilby.linting.accesses import Does, MemoryAccess
 from trilby.linting.contract import Contract
 from trilby.linting.decide.confirm import Examples
+from trilby.linting.decide.plain import PlainDecider
 from trilby.linting.decide.question import (
-    Decider,
     Example,
     ItemPart,
-    Proved,
     Question,
-    Undecided,
     Witness,
     missing_data,
     missing_rest,
@@ -25,7 +23,7 @@ from trilby.linting.decide.question import (
 )
 from trilby.linting.dispatches import LaunchFacts, common_indices, inside_of
 from trilby.linting.frame import KernelWalk
-from trilby.linting.terms import Terms, Ticket, level_of
+from trilby.linting.terms import Terms, level_of
 from trilby.locks import computed_once
 
 
@@ -41,7 +39,7 @@ class KernelFacts:
     graph: KernelGraph
     walked: KernelWalk
     launch: LaunchFacts
-    decider: Decider
+    decider: PlainDecider
     examples: Examples
     contract: Contract = field(default_factory=Contract)
     assumptions: dict[str, None] = field(default_factory=dict[str, None])
@@ -92,6 +90,14 @@ class KernelFacts:
 
 RaceKind: TypeAlias = Literal["write-write", "read-write", "plain-atomic"]
 
+_KINDS: Mapping[frozenset[Does], RaceKind] = {
+    frozenset({"write"}): "write-write",
+    frozenset({"read", "write"}): "read-write",
+    frozenset({"atomic", "read"}): "plain-atomic",
+    frozenset({"atomic", "write"}): "plain-atomic",
+}
+"""What two accesses that meet are to each other, by what they do."""
+
 
 @dataclass(frozen=True, slots=True)
 class Collision:
@@ -111,26 +117,15 @@ class Collision:
 def _collisions(facts: KernelFacts) -> Iterator[Collision]:
     """All pairs that meet or may meet, the proved ones first for each pair of lines."""
     shared = [access for access in facts.of_kind("global", "local") if access.does]
-    tickets = counters(facts)
+    tickets = _counters(facts)
     for first, second in combinations_with_replacement(shared, 2):
-        kind = _kind(first, second)
+        kind = _KINDS.get(frozenset((first.does, second.does)))
         common = common_indices(first, second)
-        if kind is None or common is None or _are_apart(facts, first, second, common):
+        if kind is None or common is None:
             continue
         found = _collision(facts, kind, (first, second), common, tickets)
         if found is not None:
             yield found
-
-
-def _kind(first: MemoryAccess, second: MemoryAccess) -> RaceKind | None:
-    does = {first.does, second.does}
-    if does == {"write"}:
-        return "write-write"
-    if does == {"read", "write"}:
-        return "read-write"
-    if "atomic" in does and len(does) == 2:
-        return "plain-atomic"
-    return None
 
 
 def _collision(
@@ -140,55 +135,38 @@ def _collision(
     common: int,
     tickets: frozenset[object],
 ) -> Collision | None:
+    """Whether two accesses happen inside of their array, by items that leave no array, and meet."""
     terms, (first, second) = facts.walked.terms, pair
     missing = missing_data(terms, (*first.indices[:common], *second.indices[:common]))
-    question = _question(facts, pair, common, tickets)
-    outcome = facts.decider.decide(replace(question, wants_example=not missing))
-    if isinstance(outcome, Proved):
+    one, other = (
+        ItemPart(
+            (*access.guards, inside_of(terms, access), *facts.premises),
+            access.indices[:common],
+            access.phases,
+        )
+        for access in pair
+    )
+    question = Question(
+        terms,
+        facts.launch,
+        (one, other),
+        meets=True,
+        same_group=first.memory.kind == "local",
+        unordered=True,
+        assumed=facts.contract.races,
+        tickets=tickets,
+        wants_example=not missing,
+    )
+    outcome = facts.decider.decide(question)
+    if outcome is None:
         return None
     benign = kind == "write-write" and _same_value(terms, first, second)
-    if isinstance(outcome, Undecided):
-        return Collision(kind, first, second, None, missing or outcome.reason, benign)
+    if isinstance(outcome, str):
+        return Collision(kind, first, second, None, missing or outcome, benign)
     if facts.examples.confirm(outcome, (first, second)):
         return Collision(kind, first, second, outcome, is_benign=benign)
     why = missing_rest(terms, (*first.guards, *second.guards), "they meet")
     return Collision(kind, first, second, None, why, benign)
-
-
-def _question(
-    facts: KernelFacts,
-    pair: tuple[MemoryAccess, MemoryAccess],
-    common: int,
-    tickets: frozenset[object],
-) -> Question:
-    first, second = (_part(facts, access, common) for access in pair)
-    return Question(
-        facts.walked.terms,
-        facts.launch,
-        (first, second),
-        meets=True,
-        same_group=pair[0].memory.kind == "local",
-        unordered=True,
-        assumed=facts.contract.races,
-        tickets=tickets,
-    )
-
-
-def _part(facts: KernelFacts, access: MemoryAccess, common: int) -> ItemPart:
-    """An access that happens, inside of its array, by an item that leaves no array."""
-    within = inside_of(facts.walked.terms, access)
-    conditions = (*access.guards, within, *facts.premises)
-    return ItemPart(conditions, access.indices[:common], access.phases)
-
-
-def _are_apart(facts: KernelFacts, first: MemoryAccess, second: MemoryAccess, common: int) -> bool:
-    """True where both are at the same indices, and every id is one of them."""
-    indices, others = first.indices[:common], second.indices[:common]
-    if any(a is not b for a, b in zip(indices, others, strict=True)):
-        return False
-    ids = {index.what for index in indices if index.op == "grid"}
-    is_local = first.memory.kind == "local"
-    return all((f"local_{axis}" if is_local else axis) in ids for axis in facts.launch.axes)
 
 
 def _same_value(terms: Terms, first: MemoryAccess, second: MemoryAccess) -> bool:
@@ -200,19 +178,15 @@ def _same_value(terms: Terms, first: MemoryAccess, second: MemoryAccess) -> bool
     return is_same and not one.args and one.op != "opaque" and level_of(terms, one) == "launch"
 
 
-def counters(facts: KernelFacts) -> frozenset[object]:
-    """The atomic counters of which no two work items get the same number."""
-    drawn = {why.ticket for why in facts.walked.terms.unknowns.values() if why.ticket}
-    return frozenset(ticket for ticket in drawn if _is_counter(facts, ticket))
-
-
-def _is_counter(facts: KernelFacts, ticket: Ticket) -> bool:
-    touching = (
-        access
+def _counters(facts: KernelFacts) -> frozenset[object]:
+    """The atomic counters of which no two work items get the same number: they only grow."""
+    others = {
+        (access.memory.kind, access.memory.number, access.path)
         for access in facts.walked.accesses
-        if (access.memory.kind, access.memory.number, access.path) == ticket[:3]
-    )
-    return all(_only_grows(access) for access in touching)
+        if not _only_grows(access)
+    }
+    drawn = (why.ticket for why in facts.walked.terms.unknowns.values())
+    return frozenset(ticket for ticket in drawn if ticket and ticket[:3] not in others)
 
 
 def _only_grows(access: MemoryAccess) -> bool:

@@ -3,6 +3,7 @@
 import tomllib
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import field, replace
 from functools import lru_cache
 from pathlib import Path
@@ -18,14 +19,13 @@ from trilby.linting.compute_facts import ComputeFacts
 from trilby.linting.contract import contract_of, local_sizes, used_axes
 from trilby.linting.decide.confirm import Examples
 from trilby.linting.decide.plain import PlainDecider
-from trilby.linting.decide.question import Decider
 from trilby.linting.decide.z3_decider import Z3Decider
 from trilby.linting.decide.z3_terms import z3_module
 from trilby.linting.dispatches import LaunchFacts, SeenDispatch, launch_of
 from trilby.linting.findings import Finding, Report, Severity, is_silenced
 from trilby.linting.frame import KernelWalk
 from trilby.linting.kernel_facts import KernelFacts
-from trilby.linting.lint_registry import Lint, all_lints
+from trilby.linting.lint_registry import Lint, all_lints, lint_named
 from trilby.linting.walk import walk_kernel
 from trilby.model.op import Func
 from trilby.reflect.functions import Compute, Kernel, Reflectable, is_compute, is_kernel
@@ -49,12 +49,8 @@ class LintSettings:
     severity: Mapping[str, Severity] = field(default_factory=dict[str, Severity])
 
     def __post_init__(self) -> None:
-        known = {lint.id for lint in all_lints()}
         for name in (*self.select, *self.ignore, *self.severity):
-            if name not in known:
-                raise ArgumentValueError(
-                    f"there is no lint `{name}`", advice=f"use one of {', '.join(sorted(known))}"
-                )
+            lint_named(name)
 
     def lints(self, subject: str) -> list[Lint]:
         """Those that run."""
@@ -69,17 +65,13 @@ class LintSettings:
 
 def settings_for(file: str) -> LintSettings:
     """The settings of the project in which a file lies."""
-    return _read(_project(Path(file).absolute().parent))
+    return _settings_in(Path(file).absolute().parent)
 
 
 @lru_cache(maxsize=256)
-def _project(folder: Path) -> Path | None:
+def _settings_in(folder: Path) -> LintSettings:
     places = (parent / FILE for parent in (folder, *folder.parents))
-    return next((place for place in places if place.is_file()), None)
-
-
-@lru_cache(maxsize=64)
-def _read(place: Path | None) -> LintSettings:
+    place = next((place for place in places if place.is_file()), None)
     if place is None:
         return LintSettings()
     try:
@@ -154,7 +146,7 @@ def lint_kernel(
     graph: KernelGraph, launch: LaunchFacts | None, settings: LintSettings, location: Location
 ) -> Report:
     """Run the lints of kernels."""
-    facts = kernel_facts(graph, launch, decider())
+    facts = kernel_facts(graph, launch)
     found = [finding for one in settings.lints("kernel") for finding in one(facts)]
     name = short_name(graph.entry.name)
     return _report(name, found, facts.assumptions, graph.functions, settings, location)
@@ -168,25 +160,20 @@ def lint_compute(
     found = [finding for one in settings.lints("compute") for finding in one(facts)]
     assumptions: dict[str, None] = {}
     functions: list[Func] = list(context.graph.functions)
-    for seen in _different(facts.dispatches()):
+    done: list[object] = []
+    for seen in facts.dispatches():
+        launch = (seen.op.kernel, seen.launch, seen.if_same)
+        if launch in done:
+            continue
+        done.append(launch)
         graph = context.graph.kernels[seen.op.kernel]
-        kernel = kernel_facts(graph, seen.launch, decider())
+        kernel = kernel_facts(graph, seen.launch)
         for one in settings.lints("kernel"):
             found += _dispatched(one(kernel), seen)
         assumptions |= kernel.assumptions
         functions += graph.functions
     name = short_name(context.entry.func.name)
     return _report(name, found, assumptions, functions, settings, location)
-
-
-def _different(dispatches: Iterable[SeenDispatch]) -> Iterator[SeenDispatch]:
-    """The dispatches without those that launch a kernel as an earlier one does."""
-    known: list[object] = []
-    for seen in dispatches:
-        one = (seen.op.kernel, seen.launch, seen.if_same)
-        if one not in known:
-            known.append(one)
-            yield seen
 
 
 def _dispatched(found: Iterable[Finding], seen: SeenDispatch) -> Iterator[Finding]:
@@ -221,18 +208,18 @@ def _report(
     return Report(name, tuple(kept), tuple(assumptions), len(spoken) - len(kept), location)
 
 
-def decider() -> Decider:
+def decider() -> PlainDecider:
     """The solver that is installed, or what does without."""
     return PlainDecider() if z3_module() is None else Z3Decider()
 
 
-def kernel_facts(graph: KernelGraph, launch: LaunchFacts | None, decides: Decider) -> KernelFacts:
+def kernel_facts(graph: KernelGraph, launch: LaunchFacts | None) -> KernelFacts:
     """What lints are told of a kernel; what is not given of its launch is read off it."""
     first = walk_kernel(graph)
     launch = _completed(graph, first, launch)
     walked = walk_kernel(graph, launch.known, launch.same, launch.scalars)
     contract = contract_of(walked, launch)
-    facts = KernelFacts(graph, walked, launch, decides, Examples(graph, launch), contract)
+    facts = KernelFacts(graph, walked, launch, decider(), Examples(graph, launch), contract)
     facts.assumptions |= dict.fromkeys(contract.told)
     return facts
 
@@ -287,19 +274,12 @@ def assert_clean(
 def functions_of(module: ModuleType) -> list[Lintable]:
     """The compute functions of a module, and the kernels that none of them dispatches."""
     own = [thing for thing in _functions(module) if thing.function.__module__ == module.__name__]
-    computes: list[Lintable] = [thing for thing in own if is_compute(thing)]
-    dispatched = {kernel for compute in computes for kernel in _kernels_of(compute)}
+    computes = [thing for thing in own if is_compute(thing)]
+    dispatched: set[object] = set()
+    for compute in computes:
+        with suppress(TrilbyError):  # where it is refused, linting it tells so
+            dispatched.update(kernel.kernel for kernel in analyse_compute(compute).kernels)
     return [*computes, *(thing for thing in own if is_kernel(thing) and thing not in dispatched)]
-
-
-def _kernels_of(function: Lintable) -> list[object]:
-    """The kernels of a compute function; none where it is refused, which linting it tells."""
-    if not is_compute(function):
-        return []
-    try:
-        return [kernel.kernel for kernel in analyse_compute(function).kernels]
-    except TrilbyError:
-        return []
 
 
 def _functions(module: ModuleType) -> Iterator[Reflectable]:

@@ -16,7 +16,7 @@ import inspect
 import pkgutil
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from importlib.metadata import entry_points
 from itertools import chain
 from typing import Any, Literal, TypeAlias
@@ -91,7 +91,9 @@ class Lint:
         )
 
 
-def _decorator(name: str, subject: Subject, severity: Severity) -> Callable[[Check], Lint]:
+def _decorator(
+    subject: Subject, name: str, *, severity: Severity = "warning"
+) -> Callable[[Check], Lint]:
     def decorate(check: Check) -> Lint:
         if not inspect.getdoc(check):
             raise ArgumentValueError(
@@ -103,19 +105,14 @@ def _decorator(name: str, subject: Subject, severity: Severity) -> Callable[[Che
     return decorate
 
 
-def kernel_lint(name: str, *, severity: Severity = "warning") -> Callable[[Check], Lint]:
-    """Make a lint of a function of `KernelFacts`."""
-    return _decorator(name, "kernel", severity)
+kernel_lint = partial(_decorator, "kernel")
+"""Make a lint of a function of `KernelFacts`."""
 
+compute_lint = partial(_decorator, "compute")
+"""Make a lint of a function of `ComputeFacts`."""
 
-def compute_lint(name: str, *, severity: Severity = "warning") -> Callable[[Check], Lint]:
-    """Make a lint of a function of `ComputeFacts`."""
-    return _decorator(name, "compute", severity)
-
-
-def ledger_lint(name: str, *, severity: Severity = "warning") -> Callable[[Check], Lint]:
-    """Make a lint of a function of a `Ledger`."""
-    return _decorator(name, "ledger", severity)
+ledger_lint = partial(_decorator, "ledger")
+"""Make a lint of a function of a `Ledger`."""
 
 
 @cache
@@ -143,11 +140,7 @@ def lint_named(name: str) -> Lint:
     return known[name]
 
 
-def _in(thing: object) -> Iterator[Lint]:
+def _in(thing: object) -> list[Lint]:
     """The lints in a module, or the lint itself."""
-    if isinstance(thing, Lint):
-        yield thing
-        return
-    for member in vars(thing).values():
-        if isinstance(member, Lint):
-            yield member
+    members = [thing] if isinstance(thing, Lint) else vars(thing).values()
+    return [member for member in members if isinstance(member, Lint)]

@@ -20,12 +20,12 @@ from typing import Literal, TypeAlias
 from trilby.analysis.touching.kernel_expressions import Expr, Expressions
 from trilby.data.dtypes import BOOL, I64, ScalarType
 from trilby.dataclass import dataclass
-from trilby.source import NOWHERE, Location
 
 DEEPEST = 300
 """Conditions that are nested deeper than this are unknown."""
 
 Level: TypeAlias = Literal["item", "group", "launch"]
+LEVELS: tuple[Level, ...] = ("item", "group", "launch")
 """How far a number is the same: for one work item, for all of a group, or of a launch."""
 
 Ticket: TypeAlias = tuple[str, int, str, tuple[object, ...]]
@@ -39,9 +39,7 @@ class LoopMark:
     """A loop of a kernel, as it is met on one way through the helpers; `outer` are around it."""
 
     number: int
-    name: str
     outer: "tuple[LoopMark, ...]"
-    location: Location = NOWHERE
 
     @property
     def all(self) -> "tuple[LoopMark, ...]":
@@ -219,14 +217,13 @@ def leaves_of(roots: Iterable[Expr]) -> Iterator[Expr]:
 
 def level_of(terms: Terms, term: Expr) -> Level:
     """How far a term is the same, for work items in the same turns of the same loops."""
-    lowest: Level = "launch"
-    for leaf in leaves_of((term,)):
-        own = _leaf_level(terms, leaf)
-        if own == "item":
-            return "item"
-        if own == "group":
-            lowest = "group"
-    return lowest
+    return lowest_level(_leaf_level(terms, leaf) for leaf in leaves_of((term,)))
+
+
+def lowest_level(levels: Iterable[Level]) -> Level:
+    """How far something is the same that is made of parts of these levels."""
+    found = set(levels)
+    return next((level for level in LEVELS if level in found), "launch")
 
 
 def _leaf_level(terms: Terms, leaf: Expr) -> Level:

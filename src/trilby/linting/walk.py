@@ -6,19 +6,19 @@ Numbers are terms; the rules here follow variables, arithmetic, memory, barriers
 from collections.abc import Mapping
 
 from trilby.analysis.access import AccessMode, access_table, is_length
-from trilby.analysis.reach import KernelGraph, short_name
+from trilby.analysis.reach import KernelGraph
 from trilby.analysis.touching.integers import computed, counted_type
 from trilby.analysis.touching.kernel_expressions import Expr
 from trilby.data.dtypes import BOOL, I64, ScalarType
 from trilby.data.schema import BufferType, NDArrayType, StructType, join_path, leaves
 from trilby.linting.accesses import (
+    BEGINNING,
     AccessedMemory,
     AccessedPlace,
     Does,
     Lost,
     MemoryAccess,
     Phase,
-    Phases,
     Stop,
 )
 from trilby.linting.frame import (
@@ -28,8 +28,6 @@ from trilby.linting.frame import (
     KernelWalk,
     Known,
     Rule,
-    beginning,
-    phases_of_ways,
 )
 from trilby.linting.terms import Terms, Ticket, Unknown, folded
 from trilby.linting.walk_loops import LOOP_RULES
@@ -67,27 +65,19 @@ def bitwise(terms: Terms, op: Op, args: tuple[Expr, ...], type_: ScalarType) -> 
     bits = right.what if right.op == "constant" else None
     if not isinstance(bits, int) or bits < 0 or bits.bit_count() > MOST_BITS:
         return None
+    one, two = terms.constant(1, type_), terms.constant(2, type_)
     found = terms.constant(0, type_) if isinstance(op, BitAnd) else left
     for place in range(bits.bit_length()):
-        if bits >> place & 1:
-            found = terms.plus(found, _change(terms, op, _bit(terms, left, place, type_), place))
+        if not bits >> place & 1:
+            continue
+        size = terms.constant(1 << place, type_)
+        shifted = terms.make("floordiv", (left, size), None, type_) if place else left
+        added = bit = terms.make("mod", (shifted, two), None, type_)
+        if not isinstance(op, BitAnd):
+            lost = bit if isinstance(op, BitOr) else terms.times(bit, two)
+            added = terms.make("sub", (one, lost), None, type_)
+        found = terms.plus(found, terms.times(added, size))
     return found
-
-
-def _bit(terms: Terms, number: Expr, place: int, type_: ScalarType) -> Expr:
-    """0 or 1."""
-    two, size = terms.constant(2, type_), terms.constant(1 << place, type_)
-    shifted = number if place == 0 else terms.make("floordiv", (number, size), None, type_)
-    return terms.make("mod", (shifted, two), None, type_)
-
-
-def _change(terms: Terms, op: Op, bit: Expr, place: int) -> Expr:
-    """What one bit adds to the result."""
-    one, two, size = (terms.constant(n, bit.type) for n in (1, 2, 1 << place))
-    if isinstance(op, BitAnd):
-        return terms.times(bit, size)
-    lost = bit if isinstance(op, BitOr) else terms.times(bit, two)
-    return terms.times(terms.make("sub", (one, lost), None, bit.type), size)
 
 
 # -------------------------------------------------------------------------------------- walk memory
@@ -116,25 +106,22 @@ def _grid(frame: Frame, op: Grid) -> None:
 
 def _arithmetic(frame: Frame, op: Op) -> None:
     """An integer that is understood, or a function of its operands that nobody looks into."""
-    if not isinstance(op.value.type, ScalarType):
+    type_, terms = op.value.type, frame.terms
+    if not isinstance(type_, ScalarType):
         return
     args = tuple(frame.term(operand) for operand in operands(op))
-    frame.values[op.value] = arithmetic_term(frame, op, args, op.value.type)
-
-
-def arithmetic_term(frame: Frame, op: Op, args: tuple[Expr, ...], type_: ScalarType) -> Expr:
-    """The term of an arithmetic op."""
-    terms = frame.terms
-    by_operand = dict(zip(operands(op), args, strict=True))
+    found = None
     if all(not arg.type.is_float for arg in args) and counted_type(op.value):
         before = terms.count
-        found = computed(terms, op, by_operand.get)
+        found = computed(terms, op, dict(zip(operands(op), args, strict=True)).get)
         if found is None or _is_new_unknown(found, before):
             found = bitwise(terms, op, args, type_)
-        if found is not None and not _is_new_unknown(found, before):
-            return _folded(frame, found)
+        if found is not None and _is_new_unknown(found, before):
+            found = None
     name = f"math.{op.function}" if isinstance(op, Math) else op.mnemonic
-    return terms.make("fn", args, name, type_)
+    frame.values[op.value] = (
+        _folded(frame, found) if found is not None else terms.make("fn", args, name, type_)
+    )
 
 
 def _is_new_unknown(found: Expr, before: int) -> bool:
@@ -204,7 +191,6 @@ def _touch(
                 frame.loops,
                 frame.phases[scope],
                 op.location,
-                frame.calls,
                 stored if isinstance(stored, Expr) else None,
                 op.change if isinstance(op, AtomicUpdate) else "",
             )
@@ -328,11 +314,8 @@ def _unpack(frame: Frame, op: Unpack) -> None:
 
 def _barrier(frame: Frame, op: Barrier) -> None:
     walk = frame.walk
-    stop = Stop(
-        op.scope, frame.here, frame.loops, op.location, frame.calls, frame.may_have_returned
-    )
-    walk.stops.append(stop)
-    site = walk.site((*(where for _, where in frame.calls), id(op)))
+    walk.stops.append(Stop(op.scope, frame.here, frame.loops, op.location, frame.may_have_returned))
+    site = walk.sites.setdefault((*frame.calls, id(op)), len(walk.sites) + 1)
     turns = tuple(frame.terms.turn(loop) for loop in frame.loops)
     for scope in ORDERED if op.scope == "both" else (op.scope,):
         frame.phases[scope] = (Phase(frame.terms.true, site, turns),)
@@ -342,7 +325,7 @@ def _call(frame: Frame, op: Call) -> Expr:
     walk = frame.walk
     callee = walk.functions[op.callee]
     arguments = [frame.values.get(argument) for argument in op.args]
-    calls = ((short_name(op.callee), op.location), *frame.calls)
+    calls = (op.location, *frame.calls)
     inner = Frame(walk, callee, arguments, frame.here, frame.loops, frame.phases, calls)
     if callee.raw or walk.budget < 0:
         why = "raw code is not looked into" if callee.raw else "the kernel is too large"
@@ -350,32 +333,22 @@ def _call(frame: Frame, op: Call) -> Expr:
         falls = frame.terms.true
     else:
         falls = inner.block(callee.body)
-    frame.phases = _phases_behind(inner, falls)
+    frame.phases = inner.phases_where_ways_meet(inner.returns, falls)
     if op.result is not None:
         frame.values[op.result] = _result(frame, inner, op.result)
-    return frame.terms.true if inner.returned else falls
-
-
-def _phases_behind(inner: Frame, falls: Expr) -> dict[str, Phases]:
-    """The barriers that may have been passed last when a helper is left, by any of its returns."""
-    ways = [*inner.left, *([(falls, inner.phases)] if falls is not inner.terms.false else [])]
-    return {
-        scope: phases_of_ways(inner.terms, [(when, phases[scope]) for when, phases in ways])
-        for scope in ORDERED
-    }
+    return frame.terms.true if inner.returns else falls
 
 
 def _result(frame: Frame, inner: Frame, result: Value) -> Known:
     """What a helper returns: a choice by the conditions of its returns."""
-    first, *_ = inner.returned or [(frame.terms.true, None)]
-    if all(known is first[1] for _, known in inner.returned) and inner.returned:
-        return first[1]
-    chosen = inner.returned[-1][1] if inner.returned else None
-    for condition, known in reversed(inner.returned[:-1]):
-        if not isinstance(known, Expr) or not isinstance(chosen, Expr):
+    chosen = inner.returns[-1].returned if inner.returns else None
+    if inner.returns and all(way.returned is chosen for way in inner.returns):
+        return chosen
+    for way in reversed(inner.returns[:-1]):
+        if not isinstance(way.returned, Expr) or not isinstance(chosen, Expr):
             chosen = None
             break
-        chosen = frame.terms.select(condition, known, chosen)
+        chosen = frame.terms.select(way.condition, way.returned, chosen)
     if isinstance(chosen, Expr) or not isinstance(result.type, ScalarType):
         return chosen
     return frame.unknown(result.type, "what a helper returns")
@@ -389,9 +362,7 @@ def _return(frame: Frame, op: Return) -> Expr:
         why = Unknown("loop", "what is returned out of a loop", loops=frame.loops)
         known = frame.terms.unknown(known.type, why)
     # Every guard since the beginning of the function is a reason to return here.
-    own = frame.terms.all_of(frame.here[frame.base_guards :])
-    frame.returned.append((own, known))
-    frame.left.append((own, dict(frame.phases)))
+    frame.returns.append(frame.way(frame.base_guards, known))
     frame.may_have_returned = True
     return frame.terms.false
 
@@ -444,7 +415,8 @@ def walk_kernel(
         _argument(walk, number, same, param, (scalars or {}).get(number))
         for number, param in enumerate(entry.params)
     ]
-    frame = Frame(walk, entry, arguments, (), (), beginning(walk.terms))
+    begun = {scope: (Phase(walk.terms.true, BEGINNING),) for scope in ORDERED}
+    frame = Frame(walk, entry, arguments, (), (), begun)
     if entry.raw:
         walk.lose(entry.location, "raw code is not looked into")
     frame.block(entry.body)

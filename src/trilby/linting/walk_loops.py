@@ -5,10 +5,10 @@ amount, one whose numbers can be counted out beforehand, one that only shrinks. 
 unknown, and the same for all work items of a group where everything that they are made of is.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from trilby.analysis.touching.kernel_expressions import Expr
-from trilby.data.dtypes import BOOL, I64, ScalarType
+from trilby.data.dtypes import BOOL, I64
 from trilby.linting.accesses import ANYWHERE, AROUND, Phase, Phases
 from trilby.linting.frame import (
     ORDERED,
@@ -16,14 +16,24 @@ from trilby.linting.frame import (
     Known,
     LoopExits,
     Rule,
+    joined,
     joined_phases,
-    phases_of_ways,
+    scalar_of,
 )
-from trilby.linting.terms import Level, LoopMark, Terms, Unknown, evaluated, leaves_of, level_of
+from trilby.linting.terms import (
+    Level,
+    LoopMark,
+    Terms,
+    Unknown,
+    evaluated,
+    leaves_of,
+    level_of,
+    lowest_level,
+)
 from trilby.model.op import Op, blocks, walk
 from trilby.model.ops.control import Break, Continue, For, While
 from trilby.model.ops.core import VarStore, Yield
-from trilby.model.value import Value, VarType
+from trilby.model.value import Value
 
 # ------------------------------------------------------------------------------------------- growth
 # How a variable changes from turn to turn of a loop, read off one turn that was tried.
@@ -36,20 +46,17 @@ MOST_PICKED = 4
 def amount_of_growth(terms: Terms, before: Expr, after: Expr) -> Expr | None:
     """`d` where a turn adds `d` to the variable, and `d` does not depend on it."""
     match after.op, after.args:
-        case "add", (left, right) if left is before:
-            found = right
-        case "add", (left, right) if right is before:
-            found = left
-        case "sub", (left, right) if left is before:
-            found = terms.make("sub", (terms.constant(0, right.type), right), None, right.type)
-            if right.op == "constant" and isinstance(right.what, int):
-                found = terms.constant(-right.what, right.type)
+        case "add", (left, right) if left is before or right is before:
+            return right if left is before else left
         case "add", (left, right):
             inner = amount_of_growth(terms, before, left)
-            found = terms.plus(inner, right) if inner is not None else None
+            return terms.plus(inner, right) if inner is not None else None
+        case "sub", (left, right) if left is before:
+            if right.op == "constant" and isinstance(right.what, int):
+                return terms.constant(-right.what, right.type)
+            return terms.make("sub", (terms.constant(0, right.type), right), None, right.type)
         case _:
             return None
-    return found
 
 
 def bounds_of_growth(before: Expr, after: Expr) -> tuple[int, int] | None:
@@ -62,14 +69,12 @@ def bounds_of_growth(before: Expr, after: Expr) -> tuple[int, int] | None:
             if arms[0] is None or arms[1] is None:
                 return None
             return min(arms[0][0], arms[1][0]), max(arms[0][1], arms[1][1])
-        case (("add" | "sub"), (left, right)) if right.op == "constant":
-            inner = bounds_of_growth(before, left)
-            number = right.what if isinstance(right.what, int) else 0
-            by = number if after.op == "add" else -number
-            return None if inner is None else (inner[0] + by, inner[1] + by)
-        case "add", (left, right) if left.op == "constant":
-            inner = bounds_of_growth(before, right)
-            by = left.what if isinstance(left.what, int) else 0
+        case (("add" | "sub"), (left, right)):
+            is_first = after.op == "add" and left.op == "constant" and right.op != "constant"
+            part, constant = (right, left) if is_first else (left, right)
+            inner = bounds_of_growth(before, part) if constant.op == "constant" else None
+            by = constant.what if isinstance(constant.what, int) else 0
+            by = by if after.op == "add" else -by
             return None if inner is None else (inner[0] + by, inner[1] + by)
         case _:
             return None
@@ -90,33 +95,9 @@ def picked_leaves(before: Expr, after: Expr) -> list[Expr] | None:
     return found if len(found) <= MOST_PICKED else None
 
 
-def shrinks(before: Expr, after: Expr) -> bool:
-    """True for `v // c` with a number c of 1 or more: between 0 and what it was."""
-    match after.op, after.args:
-        case "floordiv", (left, right) if left is before and right.op == "constant":
-            return isinstance(right.what, int) and right.what >= 1
-        case _:
-            return False
-
-
-def below(after: Expr) -> int | None:
-    """`c` for `… % c`: a turn leaves a number from 0 to below it."""
-    match after.op, after.args:
-        case "mod", (_, right) if right.op == "constant" and isinstance(right.what, int):
-            return right.what if right.what > 0 else None
-        case _:
-            return None
-
-
-def multiplies(before: Expr, after: Expr) -> bool:
-    """True for `v * c` with a number c of 1 or more: never less than it was, if positive."""
-    match after.op, after.args:
-        case "mul", (left, right):
-            other = right if left is before else left if right is before else None
-            what = other.what if other is not None and other.op == "constant" else None
-            return isinstance(what, int) and what >= 1
-        case _:
-            return False
+def _count(term: Expr) -> int:
+    """A constant of 1 or more; 0 for any other term."""
+    return max(term.what, 0) if term.op == "constant" and isinstance(term.what, int) else 0
 
 
 def depends_on(term: Expr, leaves: frozenset[int]) -> bool:
@@ -135,7 +116,8 @@ class LoopWalk:
 
     Of the turn that was tried: the variables `before` and `after`, when it begins (`goes_on`), and
     how it ends (`exits`, `phases`); `since` is the number of its first term. `inside` has the
-    variables in any turn, `behind` after the last. `counted` is the number of turns, if known.
+    variables in any turn, `behind` after the last. `turn` is the term of how many turns are behind,
+    `turns` of how many it takes, and `counted` that number, if known.
     """
 
     since: int
@@ -148,8 +130,8 @@ class LoopWalk:
     def __init__(self, frame: Frame, op: For | While) -> None:
         self.frame, self.op, self.terms = frame, op, frame.terms
         frame.walk.loops += 1
-        name = op.body.params[0].hint if isinstance(op, For) else ""
-        self.mark = LoopMark(frame.walk.loops, name, frame.loops, op.location)
+        self.mark = LoopMark(frame.walk.loops, frame.loops)
+        self.turn, self.turns = self.terms.turn(self.mark), self.terms.turns(self.mark)
         set_inside = (
             inner.var
             for block in blocks(op)
@@ -168,16 +150,6 @@ class LoopWalk:
         self._try_turn()
         self._find_contents()
 
-    @property
-    def turn(self) -> Expr:
-        """How many turns are behind."""
-        return self.terms.turn(self.mark)
-
-    @property
-    def turns(self) -> Expr:
-        """How many turns it takes."""
-        return self.terms.turns(self.mark)
-
     def _begin_turn(self) -> Expr:
         """Set the variable that counts, run the test; gives when the body runs."""
         if isinstance(self.op, While):
@@ -189,7 +161,12 @@ class LoopWalk:
         start, stop, step = self.bounds
         index = self.terms.plus(start, self.terms.times(self.turn, step))
         self.frame.values[self.op.body.params[0]] = index
-        return _in_range(self.terms, index, stop, step)
+        terms, zero = self.terms, self.terms.number(0)
+        rises, falls = terms.compare("lt", index, stop), terms.compare("lt", stop, index)
+        return terms.either(
+            terms.both(terms.compare("lt", zero, step), rises),
+            terms.both(terms.compare("lt", step, zero), falls),
+        )
 
     def _try_turn(self) -> None:
         """Follow one turn with variables of which nothing is known, and forget what it touched."""
@@ -213,14 +190,15 @@ class LoopWalk:
             exits.depth = len(frame.here)
             falls = frame.block(self.op.body)
             after = {var: frame.variables.get(var) for var in self.stored}
-            for condition, variables in exits.continues:
+            for way in exits.continues:
                 after = {
-                    var: _either(terms, condition, variables.get(var), after[var]) for var in after
+                    var: joined(terms, way.condition, way.variables.get(var), after[var])
+                    for var in after
                 }
             if falls is terms.false and not exits.continues:
                 after = dict.fromkeys(after)
         self.after = after
-        self.phases = _phases_at_the_end(frame, exits, falls)
+        self.phases = frame.phases_where_ways_meet(exits.continues, falls)
         walk_.trying -= 1
         frame.exits.pop()
         frame.phases, frame.loops = phases, loops
@@ -278,21 +256,27 @@ class LoopWalk:
             low, high = (terms.times(turn, terms.number(by)) for by in growth)
             terms.fact(found, terms.compare("le", terms.plus(start, low), found))
             terms.fact(found, terms.compare("le", found, terms.plus(start, high)))
-        if shrinks(before, after):
-            within = terms.both(terms.compare("le", zero, found), terms.compare("le", found, start))
-            terms.fact(found, terms.implies(terms.compare("le", zero, start), within))
-        most = below(after)
-        if most is not None:
-            within = terms.both(
-                terms.compare("le", zero, found), terms.compare("lt", found, terms.number(most))
-            )
-            terms.fact(found, terms.either(is_first, within))
+        was_positive = terms.compare("le", zero, start)
+        match after.op, after.args:
+            case "floordiv", (left, by) if left is before and _count(by):
+                shrunk = terms.both(
+                    terms.compare("le", zero, found), terms.compare("le", found, start)
+                )
+                terms.fact(found, terms.implies(was_positive, shrunk))
+            case "mod", (_, by) if _count(by):
+                below = terms.compare("lt", found, terms.number(_count(by)))
+                within = terms.both(terms.compare("le", zero, found), below)
+                terms.fact(found, terms.either(is_first, within))
+            case "mul", (left, right) if _count(right if left is before else left):
+                if before in (left, right):
+                    terms.fact(
+                        found, terms.implies(was_positive, terms.compare("le", start, found))
+                    )
+            case _:
+                pass
         picked = picked_leaves(before, after)
         if picked is not None:
             terms.fact(found, self._picked(found, start, picked, turn))
-        if multiplies(before, after):
-            grown = terms.compare("le", start, found)
-            terms.fact(found, terms.implies(terms.compare("le", zero, start), grown))
         return found
 
     def _picked(self, found: Expr, start: Expr, picked: list[Expr], turn: Expr) -> Expr:
@@ -336,20 +320,26 @@ class LoopWalk:
 
     def _levels(self) -> dict[Value, Level]:
         """How far each variable is the same: as far as all that it is made of."""
-        terms, unknowns = self.terms, self.terms.unknowns
+        unknowns = self.terms.unknowns
         levels: dict[Value, Level] = dict.fromkeys(self.before, "launch")
         changed = True
         while changed:
             changed = False
             for var, term in self.before.items():
-                made_of = [self.start[var], self.after[var], self.goes_on]
-                level = lowest_level(terms, made_of)
+                level = self._level((self.start[var], self.after[var], self.goes_on))
                 if level != levels[var] and levels[var] != "item":
                     levels[var] = level
                     old = unknowns[term.number]
                     unknowns[term.number] = Unknown(old.kind, old.reason, level, old.loops)
                     changed = True
         return levels
+
+    def _level(self, made_of: Iterable[Known]) -> Level:
+        """How far something is the same that is made of all of these."""
+        terms = self.terms
+        return lowest_level(
+            level_of(terms, part) if isinstance(part, Expr) else "item" for part in made_of
+        )
 
     # -- counting out
 
@@ -388,16 +378,11 @@ class LoopWalk:
             self.inside[var] = terms.plus(start, terms.times(turn, by))
             return
         found = self._unknown(var, turn)
-        rows = [
-            terms.both(
-                terms.compare("eq", turn, terms.number(k)),
-                terms.compare("eq", found, terms.constant(n, type_)),
-            )
-            for k, n in enumerate(numbers[:-1])
-        ]
         either = terms.false
-        for row in rows:
-            either = terms.either(either, row)
+        for k, n in enumerate(numbers[:-1]):
+            in_turn = terms.compare("eq", turn, terms.number(k))
+            is_number = terms.compare("eq", found, terms.constant(n, type_))
+            either = terms.either(either, terms.both(in_turn, is_number))
         terms.fact(found, either)
         self.inside[var] = found
 
@@ -408,8 +393,8 @@ class LoopWalk:
         frame, terms = self.frame, self.terms
         here, loops, before = frame.here, frame.loops, dict(frame.phases)
         turns = self.turns
-        level = lowest_level(terms, [self.goes_on, *(c for c, _ in self.exits.breaks)])
-        terms.levels[turns.number] = level
+        stops = (self.goes_on, *(way.condition for way in self.exits.breaks))
+        terms.levels[turns.number] = self._level(stops)
         frame.loops = self.mark.all
         turn = self.turn
         frame.phases = {scope: self._phases_after(scope, before[scope], turn) for scope in ORDERED}
@@ -451,8 +436,8 @@ class LoopWalk:
         terms, found = self.terms, self.behind[var]
         if not exits.breaks:
             return found
-        broken = {id(variables.get(var)): variables.get(var) for _, variables in exits.breaks}
-        (known, *others) = broken.values()
+        broken = [way.variables.get(var) for way in exits.breaks]
+        known, others = broken[0], any(one is not broken[0] for one in broken)
         if others or not isinstance(known, Expr) or not isinstance(found, Expr):
             return self.frame.anything(var)
         there = terms.put_in(known, {self.turn.number: self.turns}, terms.count)
@@ -462,15 +447,11 @@ class LoopWalk:
         return terms.select(terms.unknown(BOOL, why), there, found)
 
     def _phases_behind(self, before: dict[str, Phases]) -> dict[str, Phases]:
-        turns = self.turns
-        found = {scope: self._phases_after(scope, before[scope], turns) for scope in ORDERED}
-        if not self.exits.breaks:
-            return found
-        anywhere = (Phase(self.terms.true, ANYWHERE),)
-        return {
-            scope: phases if phases is before[scope] else anywhere
-            for scope, phases in found.items()
-        }
+        found = {scope: self._phases_after(scope, before[scope], self.turns) for scope in ORDERED}
+        for scope in ORDERED if self.exits.breaks else ():
+            if found[scope] is not before[scope]:
+                found[scope] = (Phase(self.terms.true, ANYWHERE),)
+        return found
 
     def _phases_after(self, scope: str, before: Phases, turns: Expr) -> Phases:
         """What was passed last after some turns: something in the last of them, or before all."""
@@ -492,72 +473,20 @@ class LoopWalk:
         return joined_phases(terms, (is_first, before), (terms.negated(is_first), moved))
 
 
-def _in_range(terms: Terms, index: Expr, stop: Expr, step: Expr) -> Expr:
-    rises, falls = terms.compare("lt", index, stop), terms.compare("lt", stop, index)
-    zero = terms.number(0)
-    return terms.either(
-        terms.both(terms.compare("lt", zero, step), rises),
-        terms.both(terms.compare("lt", step, zero), falls),
-    )
-
-
-def scalar_of(var: Value) -> ScalarType | None:
-    """The type of a variable that holds a number."""
-    of = var.type.of if isinstance(var.type, VarType) else var.type
-    return of if isinstance(of, ScalarType) else None
-
-
-def _phases_at_the_end(frame: Frame, exits: LoopExits, falls: Expr) -> dict[str, Phases]:
-    """The barriers that may have been passed last when a turn ends, also by `continue`."""
-    if not exits.continued:
-        return frame.phases
-    ways = [*exits.continued, *([(falls, frame.phases)] if falls is not frame.terms.false else [])]
-    return {
-        scope: phases_of_ways(frame.terms, [(when, phases[scope]) for when, phases in ways])
-        for scope in ORDERED
-    }
-
-
-def _either(terms: Terms, condition: Expr, then: Known, otherwise: Known) -> Known:
-    if isinstance(then, Expr) and isinstance(otherwise, Expr):
-        return terms.select(condition, then, otherwise)
-    return then if then is otherwise else None
-
-
-def lowest_level(terms: Terms, made_of: list[Known]) -> Level:
-    """How far something is the same that is made of all of these."""
-    lowest: Level = "launch"
-    for term in made_of:
-        level = level_of(terms, term) if isinstance(term, Expr) else "item"
-        if level == "item":
-            return "item"
-        if level == "group":
-            lowest = "group"
-    return lowest
-
-
 def _loop(frame: Frame, op: For | While) -> Expr:
     return LoopWalk(frame, op).run()
 
 
-def _break(frame: Frame, _op: Break) -> Expr:
+def _leave_turn(frame: Frame, op: Break | Continue) -> Expr:
     exits = frame.exits[-1]
-    condition = frame.terms.all_of(frame.here[exits.depth :])
-    exits.breaks.append((condition, dict(frame.variables)))
-    return frame.terms.false
-
-
-def _continue(frame: Frame, _op: Continue) -> Expr:
-    exits = frame.exits[-1]
-    condition = frame.terms.all_of(frame.here[exits.depth :])
-    exits.continues.append((condition, dict(frame.variables)))
-    exits.continued.append((condition, dict(frame.phases)))
+    ways = exits.breaks if isinstance(op, Break) else exits.continues
+    ways.append(frame.way(exits.depth))
     return frame.terms.false
 
 
 LOOP_RULES: dict[type[Op], Rule] = {
     For: _loop,
     While: _loop,
-    Break: _break,
-    Continue: _continue,
+    Break: _leave_turn,
+    Continue: _leave_turn,
 }

@@ -1,95 +1,64 @@
 """Who reads and writes which buffers: the host's lines and the kernels, in a run or before one."""
 
 from collections import Counter
+from typing import Literal, NamedTuple
 
-from trilby.dataclass import dataclass
 from trilby.model.op import walk
 from trilby.model.ops.host import Dispatch
-from trilby.oracle.trace import HOST, Trace
+from trilby.oracle.trace import HOST
 from trilby.runtime.compile import ContextOf
 from trilby.runtime.ledger import Ledger
 from trilby.source import NOWHERE
-from trilby.tools.named_launches import ValueNames, kernels_of, launch_of
+from trilby.tools.movements import buffer_names
+from trilby.tools.named_launches import kernels_of, launch_of, value_names
 
 
-@dataclass(frozen=True, slots=True)
-class Edge:
-    """An actor reads a buffer, or writes it, so many times."""
+class Dataflow(NamedTuple):
+    """Actors with their kinds, names of buffers by number, and edges, as they appeared.
 
-    actor: str
-    buffer: int
-    writes: bool
-    count: int
-
-
-@dataclass(frozen=True, slots=True)
-class Dataflow:
-    """Actors, buffers and edges, each in the order in which they appeared.
-
-    `hosts` are lines of the host's program, `kernels` have names; `buffers` are number and label.
+    An actor is a line of the host's program, or a kernel. An edge has an actor, a buffer, and true
+    for a write; its count says how often.
     """
 
-    hosts: tuple[str, ...]
-    kernels: tuple[str, ...]
-    buffers: tuple[tuple[int, str], ...]
-    edges: tuple[Edge, ...]
+    actors: dict[str, Literal["host", "kernel"]]
+    buffers: dict[int, str]
+    edges: Counter[tuple[str, int, bool]]
 
 
 def dataflow_of(ledger: Ledger) -> Dataflow:
     """The graph of a recorded run."""
     trace = ledger.recording.trace
-    counts: Counter[tuple[str, int, bool]] = Counter()
-    actors: dict[str, bool] = {}
+    flow = Dataflow({}, {}, Counter())
     for touch in trace.touches:
-        is_host = touch.place == HOST
         name = touch.label
-        if is_host:
+        if touch.place == HOST:
             name = touch.location.short if touch.location is not NOWHERE else name or "host"
-        actors.setdefault(name, is_host)
+        flow.actors.setdefault(name, "host" if touch.place == HOST else "kernel")
         for buffer, access in touch.accesses.items():
             if access.reads:
-                counts[name, buffer, False] += 1
+                flow.edges[name, buffer, False] += 1
             if access.writes or access.covers:
-                counts[name, buffer, True] += 1
-    edges = tuple(Edge(*key, count) for key, count in counts.items())
-    return Dataflow(
-        tuple(name for name, is_host in actors.items() if is_host),
-        tuple(name for name, is_host in actors.items() if not is_host),
-        tuple(_buffers(trace, edges)),
-        edges,
-    )
+                flow.edges[name, buffer, True] += 1
+    names = buffer_names(trace)
+    flow.buffers.update((n, names[n]) for n in sorted({n for _, n, _ in flow.edges}))
+    return flow
 
 
 def dataflow_of_context(context: ContextOf) -> Dataflow:
     """The graph of what is behind an entry point, before it runs: its variables and kernels."""
     kernels = kernels_of(context)
-    counts: Counter[tuple[str, str, bool]] = Counter()
+    flow = Dataflow({}, {}, Counter())
+    numbers: dict[str, int] = {}
     for func in reversed(context.graph.functions):
-        names = ValueNames(func)
+        name_of = value_names(func)
         for op in walk(func.body):
-            launch = launch_of(op, names, kernels) if isinstance(op, Dispatch) else None
-            if launch is not None:
-                counts.update((launch.kernel, name, False) for name in launch.reads)
-                counts.update((launch.kernel, name, True) for name in launch.writes)
-    numbers = {name: n for n, name in enumerate(dict.fromkeys(name for _, name, _ in counts))}
-    edges = (Edge(kernel, numbers[name], way, n) for (kernel, name, way), n in counts.items())
-    return Dataflow(
-        (),
-        tuple(dict.fromkeys(kernel for kernel, _, _ in counts)),
-        tuple((number, name) for name, number in numbers.items()),
-        tuple(edges),
-    )
-
-
-def _buffers(trace: Trace, edges: tuple[Edge, ...]) -> list[tuple[int, str]]:
-    """Those that somebody touched; the same name twice gets a number."""
-    used = {edge.buffer for edge in edges}
-    names = Counter(trace.buffers[number].name for number in used)
-    seen: Counter[str] = Counter()
-    found: list[tuple[int, str]] = []
-    for buffer in trace.buffers:
-        if buffer.number in used:
-            seen[buffer.name] += 1
-            number = f" #{seen[buffer.name]}" if names[buffer.name] > 1 else ""
-            found.append((buffer.number, buffer.name + number))
-    return found
+            launch = launch_of(op, name_of, kernels) if isinstance(op, Dispatch) else None
+            if launch is None:
+                continue
+            for names, is_write in ((launch.reads, False), (launch.writes, True)):
+                for name in names:
+                    number = numbers.setdefault(name, len(numbers))
+                    flow.actors[launch.kernel] = "kernel"
+                    flow.buffers[number] = name
+                    flow.edges[launch.kernel, number, is_write] += 1
+    return flow

@@ -122,24 +122,17 @@ def _wish(
     preference: Preference, found: Sequence[Survey], checked: Sequence[CheckedDevice]
 ) -> Wish:
     fit = {device.spec for device in fitting(preference, found)}
-    opens = {
-        device.spec
-        for device in checked
-        if device.outcome in _OPENS or (device.outcome == "not run" and device.spec in fit)
-    }
-    why = ((one.spec, preference.misfit(one.info) or _why_not(one)) for one in checked)
-    return Wish(
-        preference.text,
-        tuple(device.spec for device in checked if device.spec in fit & opens),
-        tuple((spec, reason) for spec, reason in why if spec not in fit & opens),
-    )
-
-
-def _why_not(device: CheckedDevice) -> str:
-    """Why a device is not taken although all that is asked for fits."""
-    if device.outcome == "not run":
-        return "it computes nothing, and is taken only by its name"
-    return f"it does not open: {device.problem}"
+    fits: list[str] = []
+    passed_over: list[tuple[str, str]] = []
+    for device in checked:
+        if device.spec in fit and device.outcome != "does not open":
+            fits.append(device.spec)
+            continue
+        why = f"it does not open: {device.problem}"
+        if device.outcome == "not run":
+            why = "it computes nothing, and is taken only by its name"
+        passed_over.append((device.spec, preference.misfit(device.info) or why))
+    return Wish(preference.text, tuple(fits), tuple(passed_over))
 
 
 def _checked(info: DeviceInfo, family: Survey, check: Check) -> CheckedDevice:
@@ -168,10 +161,16 @@ def as_json(report: DevicesReport) -> str:
 
 def print_report(report: DevicesReport, console: Console) -> None:
     """A table on a terminal, plain lines elsewhere."""
+    devices = [_cells(device, report.chosen) for device in report.devices]
     if console.is_terminal:
-        console.print(_table(report))
+        wish = "prefer=[…]" if report.wishes else ""
+        table = Table(*(devices or [{}])[0], caption=f"* is what Accelerator({wish}) opens")
+        for cells in devices:
+            table.add_row(*map(Text, cells.values()))
+        console.print(table)
     else:
-        console.print(Text("\n\n".join(_lines(report))), soft_wrap=True)
+        lists = ["\n".join(f"{name:8}  {cell}" for name, cell in one.items()) for one in devices]
+        console.print(Text("\n\n".join(lists)), soft_wrap=True)
     for gap in report.absent:
         console.print(Text(f"\n{gap.name}: {gap.reason}\n  help: {gap.advice}"), soft_wrap=True)
     if report.wishes:
@@ -187,46 +186,18 @@ def _choice(report: DevicesReport) -> Iterator[str]:
         yield from (f"    not {spec}: {reason}" for spec, reason in wish.passed_over)
 
 
-_COLUMNS = (
-    "device",
-    "name",
-    "kind",
-    "vendor",
-    "driver",
-    "memory",
-    "units",
-    "group",
-    "features",
-    "test",
-)
-
-
-def _table(report: DevicesReport) -> Table:
-    wish = "prefer=[…]" if report.wishes else ""
-    table = Table(*_COLUMNS, caption=f"* is what Accelerator({wish}) opens")
-    for device in report.devices:
-        table.add_row(*(Text(cell) for cell in _cells(device, report.chosen)))
-    return table
-
-
-def _lines(report: DevicesReport) -> Iterator[str]:
-    width = max(len(column) for column in _COLUMNS)
-    for device in report.devices:
-        cells = zip(_COLUMNS, _cells(device, report.chosen), strict=True)
-        yield "\n".join(f"{column:{width}}  {cell}" for column, cell in cells)
-
-
-def _cells(device: CheckedDevice, chosen: str | None) -> tuple[str, ...]:
+def _cells(device: CheckedDevice, chosen: str | None) -> dict[str, str]:
+    """What is shown of a device, by column."""
     info = device.info
-    return (
-        f"{device.spec} *" if device.spec == chosen else device.spec,
-        info.name,
-        info.kind,
-        info.vendor,
-        info.driver,
-        f"{info.memory_bytes / 2**30:.1f} GiB" if info.memory_bytes else "-",
-        str(info.compute_units),
-        str(info.max_group_items),
-        " ".join(sorted(info.features)),
-        f"{device.outcome}: {device.problem}" if device.problem else device.outcome,
-    )
+    return {
+        "device": f"{device.spec} *" if device.spec == chosen else device.spec,
+        "name": info.name,
+        "kind": info.kind,
+        "vendor": info.vendor,
+        "driver": info.driver,
+        "memory": f"{info.memory_bytes / 2**30:.1f} GiB" if info.memory_bytes else "-",
+        "units": str(info.compute_units),
+        "group": str(info.max_group_items),
+        "features": " ".join(sorted(info.features)),
+        "test": f"{device.outcome}: {device.problem}" if device.problem else device.outcome,
+    }

@@ -21,7 +21,6 @@ from rich.text import Text
 from trilby.backend.private_folder import opened
 from trilby.backend.registry import ENTRIES
 from trilby.dataclass import dataclass
-from trilby.options import cache_folder
 from trilby.tools.devices import CheckedDevice, DevicesReport
 from trilby.tools.html.elements import counted
 from trilby.version import VERSION
@@ -92,23 +91,13 @@ def diagnose(devices: DevicesReport, cache: Path | None) -> Diagnosis:
     return Diagnosis(devices.chosen, tuple(found))
 
 
-def kernel_cache() -> Path | None:
-    """The folder of compiled kernels."""
-    folder = cache_folder()
-    return None if folder is None else Path(folder)
-
-
 def _python() -> CheckResult:
-    name, version = platform.python_implementation(), platform.python_version()
-    wanted = ".".join(map(str, OLDEST_PYTHON))
-    is_new = sys.version_info >= OLDEST_PYTHON
-    return CheckResult(
-        "program",
-        "trilby",
-        "ok" if is_new else "broken",
-        f"{VERSION} on {name} {version}, {platform.system()} {platform.machine()}",
-        "" if is_new else f"use Python {wanted} or newer",
-    )
+    python = f"{platform.python_implementation()} {platform.python_version()}"
+    what = f"{VERSION} on {python}, {platform.system()} {platform.machine()}"
+    if sys.version_info >= OLDEST_PYTHON:
+        return CheckResult("program", "trilby", "ok", what)
+    advice = f"use Python {'.'.join(map(str, OLDEST_PYTHON))} or newer"
+    return CheckResult("program", "trilby", "broken", what, advice)
 
 
 def _package(name: str, use: str, install: str) -> CheckResult:

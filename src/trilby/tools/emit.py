@@ -1,10 +1,8 @@
 """The texts that a function becomes on its way to a device."""
 
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
-from typing import Protocol, runtime_checkable
+from collections.abc import Iterator, Sequence
+from contextlib import closing
 
-from trilby.analysis.reach import KernelGraph
 from trilby.backend.registry import open_backend
 from trilby.codegen.opencl_c import generate
 from trilby.data.schema import NDArrayType
@@ -21,6 +19,9 @@ from trilby.transform.pipelines import (
     Transformed,
     lower_kernel,
 )
+
+TARGETS = ("opencl", "llvm", "asm", "model", "access")
+"""What a kernel can be shown as."""
 
 
 def emit(
@@ -45,7 +46,7 @@ def emit(
     if is_kernel(function):
         _check_ranks(function, ranks)
         kernel = analyse_kernel(function, ranks, transforms)
-        return _model_after(kernel, after, lines=lines) if after else TARGETS[target](kernel, lines)
+        return _emitted(kernel, target, after, lines=lines)
     if not is_compute(function):
         raise ArgumentValueError(
             f"`{function.name}` is a @tb.func, and code is made for kernels",
@@ -57,9 +58,13 @@ def emit(
             advice="leave the ranks out, or name a kernel",
         )
     context = analyse_compute(function, transforms)
-    if after is not None:
-        return "\n".join(_models_after(context, after, lines=lines))
-    return _all_kernels(context, target, lines=lines)
+    parts = list(_parts(context, target, after, lines=lines))
+    if not parts:
+        raise ArgumentValueError(
+            f"`{context.entry.func.name}` dispatches no kernel that is known before it runs",
+            advice="name the kernel itself",
+        )
+    return "\n".join(parts)
 
 
 def _check_after(after: str, target: str, transforms: Sequence[Transform]) -> None:
@@ -75,20 +80,35 @@ def _check_after(after: str, target: str, transforms: Sequence[Transform]) -> No
         )
 
 
-def _models_after(context: ContextOf, after: str, *, lines: bool) -> Iterator[str]:
-    """The compute functions and kernels of a context behind a transform, wherever it is one."""
-    strategy = COMPUTE_TRANSFORMS.get(after)
-    rest = context.transforms(strategy) if strategy else ()
-    for func in context.graph.functions:
-        done = context.transformed[func.name].then(rest)
-        yield _text(_functions_after(done, after), lines=lines) + "\n"
-    for kernel in context.kernels:
-        yield _model_after(kernel, after, lines=lines)
+def _parts(context: ContextOf, target: str, after: str | None, *, lines: bool) -> Iterator[str]:
+    """The kernels of a context, behind its compute functions where models are asked for."""
+    if target == "model" and after is None:
+        yield from (_text([func], lines=lines) + "\n" for func in context.graph.device_functions)
+    if target == "model":
+        strategy = COMPUTE_TRANSFORMS.get(after or "")
+        rest = context.transforms(strategy) if strategy else ()
+        for func in context.graph.functions:
+            done = context.transformed[func.name].then(rest)
+            shown = [func] if after is None else _functions_after(done, after)
+            yield _text(shown, lines=lines) + "\n"
+    yield from (_emitted(kernel, target, after, lines=lines) for kernel in context.kernels)
 
 
-def _model_after(kernel: AnalysedKernel, after: str, *, lines: bool) -> str:
-    wanted = KERNEL_TRANSFORMS if after in KERNEL_TRANSFORMS else ()
-    return _text(_functions_after(lower_kernel(kernel.transformed, wanted), after), lines=lines)
+def _emitted(kernel: AnalysedKernel, target: str, after: str | None, *, lines: bool) -> str:
+    """The text of a kernel."""
+    if after is not None:
+        wanted = KERNEL_TRANSFORMS if after in KERNEL_TRANSFORMS else ()
+        return _text(_functions_after(lower_kernel(kernel.transformed, wanted), after), lines=lines)
+    if target == "opencl":
+        return generate(kernel.graph, lines=lines).text
+    if target == "model":
+        return _text(kernel.graph.functions, lines=lines)
+    if target == "access":
+        return str(kernel.access)
+    with closing(open_backend("native").backend) as native:
+        show = getattr(native, "assembly" if target == "asm" else "text")
+        text: str = show(kernel.graph, lines=lines)
+        return text
 
 
 def _functions_after(done: Transformed, name: str) -> tuple[Func, ...]:
@@ -98,19 +118,6 @@ def _functions_after(done: Transformed, name: str) -> tuple[Func, ...]:
 
 def _text(functions: Sequence[Func], *, lines: bool) -> str:
     return "\n".join(to_text(func, locations=lines) for func in functions)
-
-
-def _all_kernels(context: ContextOf, target: str, *, lines: bool) -> str:
-    graph = context.graph
-    host = [to_text(f, locations=lines) + "\n" for f in (*graph.device_functions, *graph.functions)]
-    parts = host if target == "model" else []
-    parts += [TARGETS[target](kernel, lines) for kernel in context.kernels]
-    if not parts:
-        raise ArgumentValueError(
-            f"`{context.entry.func.name}` dispatches no kernel that is known before it runs",
-            advice="name the kernel itself",
-        )
-    return "\n".join(parts)
 
 
 def _check_ranks(kernel: Kernel[...], ranks: tuple[int, ...] | None) -> None:
@@ -123,56 +130,3 @@ def _check_ranks(kernel: Kernel[...], ranks: tuple[int, ...] | None) -> None:
         f"`{kernel.name}` takes {takes}, and {len(ranks)} ranks are given",
         advice="give one rank for each, in their order, or leave the ranks out",
     )
-
-
-def _opencl(kernel: AnalysedKernel, lines: bool) -> str:  # noqa: FBT001 -- one shape for all targets
-    return generate(kernel.graph, lines=lines).text
-
-
-def _model(kernel: AnalysedKernel, lines: bool) -> str:  # noqa: FBT001 -- one shape for all targets
-    return _text(kernel.graph.functions, lines=lines)
-
-
-def _access(kernel: AnalysedKernel, _lines: bool) -> str:  # noqa: FBT001 -- one shape for all targets
-    return str(kernel.access)
-
-
-@runtime_checkable
-class Showing(Protocol):
-    """A backend that can show the texts on the way to its processor."""
-
-    def text(self, graph: KernelGraph, *, lines: bool) -> str:
-        """What is compiled for a kernel."""
-        ...
-
-    def assembly(self, graph: KernelGraph, *, lines: bool) -> str:
-        """What a kernel becomes in the end."""
-        ...
-
-
-def _llvm(kernel: AnalysedKernel, lines: bool) -> str:  # noqa: FBT001 -- one shape for all targets
-    with _native() as backend:
-        return backend.text(kernel.graph, lines=lines)
-
-
-def _asm(kernel: AnalysedKernel, lines: bool) -> str:  # noqa: FBT001 -- one shape for all targets
-    with _native() as backend:
-        return backend.assembly(kernel.graph, lines=lines)
-
-
-@contextmanager
-def _native() -> Generator[Showing]:
-    with closing(open_backend("native").backend) as backend:
-        if not isinstance(backend, Showing):
-            raise TypeError(backend)
-        yield backend
-
-
-TARGETS: Mapping[str, Callable[[AnalysedKernel, bool], str]] = {
-    "opencl": _opencl,
-    "llvm": _llvm,
-    "asm": _asm,
-    "model": _model,
-    "access": _access,
-}
-"""What a kernel can be shown as."""

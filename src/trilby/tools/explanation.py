@@ -6,7 +6,7 @@ kernels with what they access and the code that a device gets, and, with a run, 
 
 import inspect
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -39,30 +39,16 @@ class SourceLine:
 
 @dataclass(frozen=True, slots=True)
 class ExplainedFunction:
-    """A compute function: its source where it is known, its models, and the Python that runs."""
+    """A compute function: its source where it is known, and its models."""
 
     symbol: str
     source: tuple[SourceLine, ...]
     transformed: Transformed
-    python: str
-
-
-@dataclass(frozen=True, slots=True)
-class ExplainedKernel:
-    """A kernel: its source, what it accesses, its models, and the code that OpenCL devices get.
-
-    `transformed` are its models on the native device.
-    """
-
-    analysed: AnalysedKernel
-    source: tuple[SourceLine, ...]
-    transformed: Transformed
-    code: str
 
     @property
-    def name(self) -> str:
-        """What the user calls it."""
-        return self.analysed.kernel.name
+    def python(self) -> str:
+        """What runs."""
+        return to_python(self.transformed.func)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +59,7 @@ class Explanation:
     file: str
     transfers: Transfers
     functions: tuple[ExplainedFunction, ...]
-    kernels: tuple[ExplainedKernel, ...]
+    kernels: tuple[AnalysedKernel, ...]
     runs: tuple[TracedRun, ...] = ()
     device_functions: tuple[Func, ...] = ()
     """Those that compute functions call on the host."""
@@ -100,12 +86,18 @@ def explanation_of(
             f"`{function.name}` is a @tb.func, and only compute functions and kernels move data",
             advice="name a kernel that calls it, or a compute function",
         )
+    names = [one.kernel.name for one in kernels]
+    if kernel is not None and kernel not in names:
+        raise ArgumentValueError(
+            f"no kernel called `{kernel}` is dispatched here",
+            advice=f"there is {', '.join(names) or 'none'}",
+        )
     return Explanation(
         function.name,
         function.location.file,
         transfers,
         functions,
-        tuple(map(_kernel, _wanted(kernels, kernel))),
+        tuple(one for one in kernels if kernel in {None, one.kernel.name}),
         tuple(runs),
         device_functions,
     )
@@ -124,29 +116,14 @@ def _functions(
         notes = [*planned_notes(transformed.func, kernels, transfers)]
         if function is not None:
             notes += copies_made(runs, function.location.file)
-        source = tuple(_noted(_lines(function), notes))
-        yield ExplainedFunction(func.name, source, transformed, to_python(transformed.func))
+        source = source_lines(function, dict.fromkeys(notes)) if function is not None else ()
+        yield ExplainedFunction(func.name, source, transformed)
 
 
-def _noted(source: Sequence[SourceLine], notes: Iterable[tuple[int, Note]]) -> Iterator[SourceLine]:
-    """Lines with their notes, each of which is said once."""
-    beside: dict[int, dict[Note, None]] = {}
-    for line, note in notes:
-        beside.setdefault(line, {})[note] = None
-    for line in source:
-        yield SourceLine(line.number, line.text, tuple(beside.get(line.number, ())))
-
-
-def _kernel(analysed: AnalysedKernel) -> ExplainedKernel:
-    code = generate(analysed.graph, lines=False).text
-    lowered = lower_kernel(analysed.transformed, TRANSFORMS)
-    return ExplainedKernel(analysed, _lines(analysed.kernel), lowered, code)
-
-
-def _lines(function: Reflectable | None) -> tuple[SourceLine, ...]:
+def source_lines(
+    function: Reflectable, notes: Collection[tuple[int, Note]] = ()
+) -> tuple[SourceLine, ...]:
     """The source of a function, without the indentation that all of it has."""
-    if function is None:
-        return ()
     plain: Any = function.function
     try:
         lines, first = inspect.getsourcelines(plain)
@@ -154,19 +131,23 @@ def _lines(function: Reflectable | None) -> tuple[SourceLine, ...]:
         return ()
     indent = len(lines[0]) - len(lines[0].lstrip())
     return tuple(
-        SourceLine(number, line.rstrip()[indent:] if line.strip() else "")
+        SourceLine(
+            number,
+            line.rstrip()[indent:] if line.strip() else "",
+            tuple(note for at, note in notes if at == number),
+        )
         for number, line in enumerate(lines, first)
     )
 
 
-def _wanted(kernels: Sequence[AnalysedKernel], name: str | None) -> Iterator[AnalysedKernel]:
-    names = [analysed.kernel.name for analysed in kernels]
-    if name is not None and name not in names:
-        raise ArgumentValueError(
-            f"no kernel called `{name}` is dispatched here",
-            advice=f"there is {', '.join(names) or 'none'}",
-        )
-    return (one for one in kernels if name in {None, one.kernel.name})
+def native_models(kernel: AnalysedKernel) -> Transformed:
+    """The models of a kernel on the native device."""
+    return lower_kernel(kernel.transformed, TRANSFORMS)
+
+
+def opencl_code(kernel: AnalysedKernel) -> str:
+    """What OpenCL devices get of a kernel."""
+    return generate(kernel.graph, lines=False).text
 
 
 def short_file(file: str) -> str:
@@ -211,12 +192,13 @@ def _sections(explanation: Explanation) -> Iterator[str]:
     for func in explanation.device_functions:
         yield f"CALLED\n{to_text(func)}"
     for kernel in explanation.kernels:
-        yield str(kernel.analysed.access)
-        yield str(kernel.analysed.footprint)
+        yield str(kernel.access)
+        yield str(kernel.footprint)
     for kernel in explanation.kernels:
         yield from _kernel_models(kernel)
     for kernel in explanation.kernels:
-        yield f'OPENCL "{kernel.name}"\n{_without_gaps(kernel.code)}'
+        code = "\n".join(line for line in opencl_code(kernel).splitlines() if line.strip())
+        yield f'OPENCL "{kernel.kernel.name}"\n{code}'
     for run in explanation.runs:
         yield f"RUN on {run.place}\n{run_text(run)}"
 
@@ -226,14 +208,15 @@ def compute_section(transformed: Transformed) -> str:
     return f"{transformed}\n\nPYTHON\n{to_python(transformed.func)}"
 
 
-def _kernel_models(kernel: ExplainedKernel) -> Iterator[str]:
+def _kernel_models(kernel: AnalysedKernel) -> Iterator[str]:
     """A kernel as it was reflected, after transforms of users, and after those of native code."""
-    models = "\n".join(map(to_text, kernel.transformed.original))
-    yield f'MODEL "{kernel.name}"\n{models}'
-    for step in kernel.transformed.steps:
+    name, transformed = kernel.kernel.name, native_models(kernel)
+    models = "\n".join(map(to_text, transformed.original))
+    yield f'MODEL "{name}"\n{models}'
+    for step in transformed.steps:
         where = " on native" if step.name in TRANSFORMS else ""
         made = "\n".join(changed_lines(step)) if step.changed else "no change"
-        yield f'MODEL "{kernel.name}" AFTER {step.name}{where}\n{made}'
+        yield f'MODEL "{name}" AFTER {step.name}{where}\n{made}'
 
 
 def _beside(lines: Sequence[SourceLine]) -> Iterator[str]:
@@ -243,11 +226,6 @@ def _beside(lines: Sequence[SourceLine]) -> Iterator[str]:
         yield f"{line.number:{width}} | {line.text}".rstrip()
         indent = " " * (len(line.text) - len(line.text.lstrip()))
         yield from (f"{'':{width}} : {indent}{note}" for note in line.notes)
-
-
-def _without_gaps(code: str) -> str:
-    """Code without empty lines: they stand between sections."""
-    return "\n".join(line for line in code.splitlines() if line.strip())
 
 
 def run_text(run: TracedRun) -> str:
@@ -271,42 +249,39 @@ def explanation_json(explanation: Explanation) -> str:
         "name": explanation.name,
         "file": explanation.file,
         "transfers": explanation.transfers.value,
-        "functions": [_function(one) for one in explanation.functions],
+        "functions": [
+            {
+                "symbol": function.symbol,
+                "lines": [
+                    {
+                        "line": line.number,
+                        "text": line.text,
+                        "notes": [note._asdict() for note in line.notes],
+                    }
+                    for line in function.source
+                ],
+                "models": str(function.transformed),
+                "python": function.python,
+            }
+            for function in explanation.functions
+        ],
         "device_functions": {f.name: to_text(f) for f in explanation.device_functions},
-        "kernels": [_kernel_for_json(one) for one in explanation.kernels],
+        "kernels": [
+            {
+                "name": kernel.kernel.name,
+                "access": {
+                    one.name: {path: str(what) for path, what in one.fields.items()}
+                    for one in kernel.access.parameters
+                },
+                "footprint": str(kernel.footprint),
+                "models": str(native_models(kernel)),
+                "opencl": opencl_code(kernel),
+            }
+            for kernel in explanation.kernels
+        ],
         "runs": [_run(one) for one in explanation.runs],
     }
     return json.dumps(found, indent=2)
-
-
-def _function(function: ExplainedFunction) -> dict[str, Any]:
-    return {
-        "symbol": function.symbol,
-        "lines": [
-            {
-                "line": line.number,
-                "text": line.text,
-                "notes": [note._asdict() for note in line.notes],
-            }
-            for line in function.source
-        ],
-        "models": str(function.transformed),
-        "python": function.python,
-    }
-
-
-def _kernel_for_json(kernel: ExplainedKernel) -> dict[str, Any]:
-    access = kernel.analysed.access
-    return {
-        "name": kernel.name,
-        "access": {
-            one.name: {path: str(what) for path, what in one.fields.items()}
-            for one in access.parameters
-        },
-        "footprint": str(kernel.analysed.footprint),
-        "models": str(kernel.transformed),
-        "opencl": kernel.code,
-    }
 
 
 def _run(run: TracedRun) -> dict[str, Any]:

@@ -6,11 +6,10 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import redirect_stdout
 from dataclasses import field
-from errno import EINVAL
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Literal, TypeAlias
+from typing import Any
 from urllib.parse import quote
 
 from trilby.dataclass import dataclass
@@ -20,6 +19,7 @@ from trilby.linting.lint import LintSettings, functions_of, lint, settings_for
 from trilby.linting.lint_registry import all_lints, lint_named
 from trilby.reflect.capture import imports_trilby
 from trilby.source import Location, excerpt
+from trilby.tools.html.elements import counted
 from trilby.tools.load import load_module
 from trilby.version import VERSION
 
@@ -75,17 +75,15 @@ def _place(where: Location) -> dict[str, Any]:
 
 def _uri(file: str) -> str:
     """Relative to where the command runs, if it is below; without characters that URIs lack."""
-    path, here = Path(file).absolute(), Path.cwd()
-    if path.is_relative_to(here):
-        return quote(os.fsencode(path.relative_to(here).as_posix()))
-    return path.as_uri()
+    path = _from_here(Path(file).absolute())
+    return path.as_uri() if path.is_absolute() else quote(os.fsencode(path.as_posix()))
+
+
+def _from_here(path: Path) -> Path:
+    return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
 
 
 # --------------------------------------------------------------------------------------------- lint
-
-Format: TypeAlias = Literal["text", "json", "sarif"]
-
-CLEAN, FOUND, FAILED = 0, 1, 2
 
 
 @dataclass(slots=True)
@@ -108,13 +106,11 @@ class Linted:
     @property
     def code(self) -> int:
         """What the command ends with: hints are no reason to fail."""
-        if self.failures:
-            return FAILED
-        return FOUND if any(one.severity != "hint" for one in self.findings) else CLEAN
+        return 2 if self.failures else int(any(f.severity != "hint" for f in self.findings))
 
 
 def lint_paths(
-    paths: Sequence[str], form: Format, select: tuple[str, ...], ignore: tuple[str, ...]
+    paths: Sequence[str], form: str, select: tuple[str, ...], ignore: tuple[str, ...]
 ) -> tuple[str, int]:
     """Lint every function of some files, folders and modules: the text to print, the exit code.
 
@@ -166,24 +162,20 @@ def _files(path: str, linted: Linted) -> Iterator[Path]:
     for file in found:
         inside = file.relative_to(place).parts if file != place else ()
         hidden = any(part.startswith((".", "__pycache__")) for part in inside)
-        if file != place and (hidden or not file.is_file()):
+        is_regular = file.is_file()  # other things, such as a FIFO, may have no end
+        if file != place and (hidden or not is_regular):
             continue
         try:
-            source = _source(file)
+            imports = is_regular and imports_trilby(file.read_bytes())
         except OSError as error:
             linted.failures.append(f"`{file}` cannot be read: {error.strerror}")
             continue
-        if imports_trilby(source):
+        if not is_regular:
+            linted.failures.append(f"`{file}` cannot be read: it is not a regular file")
+        elif imports:
             yield file
         elif file == place:
             linted.left_out.append(file)
-
-
-def _source(file: Path) -> bytes:
-    """What is in a file; other things, such as a FIFO, may have no end."""
-    if not file.is_file():
-        raise OSError(EINVAL, "it is not a regular file")
-    return file.read_bytes()
 
 
 def _imported(name: str) -> ModuleType:
@@ -231,10 +223,7 @@ def _finding_text(finding: Finding) -> str:
 
 
 def _shown(where: Location) -> str:
-    path = Path(where.file)
-    here = Path.cwd()
-    name = path.relative_to(here) if path.is_relative_to(here) else path
-    return f"{name}:{where.line}:{where.column + 1}"
+    return f"{_from_here(Path(where.file))}:{where.line}:{where.column + 1}"
 
 
 def _total(linted: Linted) -> str:
@@ -243,32 +232,24 @@ def _total(linted: Linted) -> str:
         return "there are no kernels and no compute functions here"
     counts = ", ".join(f"{verdicts.count(v)} {v}" for v in ("clean", "unknown", "bug"))
     found = len(linted.findings)
-    return f"{_counted(len(verdicts), 'function')}: {counts}; {_counted(found, 'finding')}"
-
-
-def _counted(number: int, name: str) -> str:
-    return f"{number} {name}{'s' * (number != 1)}"
+    return f"{counted(len(verdicts), 'function')}: {counts}; {counted(found, 'finding')}"
 
 
 def as_json(linted: Linted) -> str:
     """The findings for programs."""
-    table = {
-        "functions": [_report_table(report) for report in linted.reports],
-        "failures": linted.failures,
-    }
-    return json.dumps(table, indent=2) + "\n"
-
-
-def _report_table(report: Report) -> dict[str, Any]:
-    return {
-        "function": report.function,
-        "file": report.location.file if report.location else "",
-        "line": report.location.line if report.location else 0,
-        "verdict": report.verdict,
-        "assumptions": list(report.assumptions),
-        "silenced": report.silenced,
-        "findings": [finding_table(finding) for finding in report.findings],
-    }
+    functions = [
+        {
+            "function": report.function,
+            "file": report.location.file if report.location else "",
+            "line": report.location.line if report.location else 0,
+            "verdict": report.verdict,
+            "assumptions": list(report.assumptions),
+            "silenced": report.silenced,
+            "findings": [finding_table(finding) for finding in report.findings],
+        }
+        for report in linted.reports
+    ]
+    return json.dumps({"functions": functions, "failures": linted.failures}, indent=2) + "\n"
 
 
 def finding_table(finding: Finding) -> dict[str, Any]:

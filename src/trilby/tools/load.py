@@ -23,7 +23,14 @@ def load_function(spec: str) -> Reflectable:
         found = getattr(found, part, None)
     if isinstance(found, Reflectable):
         return found
-    raise _no_function(path, name, list(_functions(module)))
+    names = list(_functions(module))
+    close = closest(name, names)
+    hint = f"did you mean `{close}`? " if close else ""
+    problem = f"has no kernel, func or compute function called `{name}`"
+    raise ArgumentValueError(
+        f"`{path}` {problem if name else 'names a file and no function in it'}",
+        advice=f"{hint}it has {', '.join(names) or 'none'}; write FILE:FUNCTION",
+    )
 
 
 def load_transform(spec: str) -> Transform:
@@ -51,7 +58,9 @@ def load_module(path: Path) -> ModuleType:
             f"there is no file `{path}`", advice="write FILE:FUNCTION, as in app.py:kernel"
         )
     path = path.resolve()
-    name = _free_name(path)
+    name = path.stem  # never that of another module, as `random` might be
+    while name in sys.modules and getattr(sys.modules[name], "__file__", None) != str(path):
+        name += "_"
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
         raise ArgumentValueError(f"`{path}` is not a Python file", advice="name a .py file")
@@ -69,14 +78,6 @@ def load_module(path: Path) -> ModuleType:
     return module
 
 
-def _free_name(path: Path) -> str:
-    """The name of a module for a file: never that of another module, as `random` might be."""
-    name = path.stem
-    while name in sys.modules and getattr(sys.modules[name], "__file__", None) != str(path):
-        name += "_"
-    return name
-
-
 def _functions(module: ModuleType) -> Iterator[str]:
     """The decorated functions of a module, also those that are members of its classes."""
     for name, thing in vars(module).items():
@@ -85,16 +86,6 @@ def _functions(module: ModuleType) -> Iterator[str]:
         elif isinstance(thing, type) and thing.__module__ == module.__name__:
             members = ((member, getattr(thing, member, None)) for member in vars(thing))
             yield from (f"{name}.{m}" for m, inner in members if isinstance(inner, Reflectable))
-
-
-def _no_function(path: Path, name: str, names: list[str]) -> ArgumentValueError:
-    close = closest(name, names)
-    hint = f"did you mean `{close}`? " if close else ""
-    problem = f"has no kernel, func or compute function called `{name}`"
-    return ArgumentValueError(
-        f"`{path}` {problem}" if name else f"`{path}` names a file and no function in it",
-        advice=f"{hint}it has {', '.join(names) or 'none'}; write FILE:FUNCTION",
-    )
 
 
 def _fails(path: Path, error: BaseException) -> SourceError:
@@ -106,13 +97,13 @@ def _fails(path: Path, error: BaseException) -> SourceError:
     ]
     if isinstance(error, SyntaxError) and error.filename == str(path):
         lines.append(error.lineno)
-    line = lines[-1] if lines else None
+    where = Location(str(path), 1)
+    if lines and lines[-1]:
+        where = Location(str(path), lines[-1], 0, lines[-1], sys.maxsize)
     problem = error.problem if isinstance(error, TrilbyError) else f"{error}"
     return SourceError(
         f"this file cannot be imported: {type(error).__name__}: {problem}",
         advice=f"see to it that `python {path.name}` starts without errors, and that what it "
         'does stands under `if __name__ == "__main__":`',
-        location=Location(str(path), line, 0, line, sys.maxsize)
-        if line
-        else Location(str(path), 1),
+        location=where,
     )

@@ -9,7 +9,8 @@ from trilby.model.ops.transfer import ToDevice, ToHost, Tracking
 from trilby.options import Transfers
 from trilby.runtime.compile import AnalysedKernel
 from trilby.runtime.tracing import TracedRun
-from trilby.tools.named_launches import NamedLaunch, ValueNames, launch_of
+from trilby.tools.movements import name_of_copy
+from trilby.tools.named_launches import NamedLaunch, launch_of, value_names
 
 if TYPE_CHECKING:
     from trilby.runtime.ledger import Copy
@@ -41,24 +42,24 @@ def planned_notes(
     func: Func, kernels: Mapping[str, AnalysedKernel], transfers: Transfers
 ) -> Iterator[tuple[int, Note]]:
     """What is known of a function before it runs, by line."""
-    names = ValueNames(func)
+    name_of = value_names(func)
     for op in walk(func.body):
         line = op.location.line
         if isinstance(op, Dispatch):
-            launch = launch_of(op, names, kernels)
+            launch = launch_of(op, name_of, kernels)
             notes = _launch(launch, transfers) if launch is not None else ()
             yield from ((line, note) for note in notes)
         elif isinstance(op, ToDevice):
             why = "a launch surely needs it" if op.certain else "a launch may need it"
-            name = names.of(op.buffer)
+            name = name_of(op.buffer)
             yield line, Note("up", f"{name} goes to the device unless it is there: {why}")
         elif isinstance(op, ToHost):
-            part = f"{names.of(op.buffer)}.{op.path}".rstrip(".")
+            part = f"{name_of(op.buffer)}.{op.path}".rstrip(".")
             why = "the host surely looks" if op.certain else "the host may look"
             yield line, Note("down", f"{part} comes to the host unless it is there: {why}")
         elif isinstance(op, Tracking):
             call = op.mnemonic.rpartition(".")[2]
-            yield line, Note("track", f"{call}({names.of(op.buffer)})")
+            yield line, Note("track", f"{call}({name_of(op.buffer)})")
 
 
 def _launch(launch: NamedLaunch, transfers: Transfers) -> Iterator[Note]:
@@ -91,8 +92,7 @@ def copies_made(runs: Sequence[TracedRun], file: str) -> Iterator[tuple[int, Not
     for run in runs:
         for copy in run.ledger.copies:
             if copy.location is not None and copy.location.file == file:
-                name = f"{copy.buffer}.{copy.field}" if copy.field else copy.buffer
-                key = copy.location.line, copy.direction, name, copy.cause
+                key = copy.location.line, copy.direction, name_of_copy(copy), copy.cause
                 groups.setdefault(key, []).append(copy)
     for (line, direction, name, cause), group in groups.items():
         times = "once" if len(group) == 1 else f"{len(group):,} times"

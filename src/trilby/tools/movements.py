@@ -1,32 +1,26 @@
 """What moved of each buffer in a recorded run, beside the least that had to."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable
 
 from trilby.dataclass import dataclass
-from trilby.oracle.excess import CopyMade, Kind
-from trilby.oracle.minimum import BufferMinimum
-from trilby.oracle.trace import HOST
-from trilby.runtime.ledger import Ledger
+from trilby.oracle.trace import HOST, Trace
+from trilby.runtime.ledger import Copy, Ledger
 
 
 @dataclass(frozen=True, slots=True)
 class Movement:
-    """One buffer: bytes and pieces that moved each way, and the least in both senses.
+    """One buffer: bytes and pieces that moved each way, and the least bytes in both senses."""
 
-    `excess` are the bytes beyond the least in ranges, by kind.
-    """
-
-    number: int
     name: str
     nbytes: int
     copies_up: int
     copies_down: int
     bytes_up: int
     bytes_down: int
-    whole: BufferMinimum
-    ranged: BufferMinimum
-    excess: Mapping[Kind, int]
+    least: int
+    """In whole buffers."""
+    least_in_ranges: int
 
     @property
     def moved(self) -> int:
@@ -36,36 +30,56 @@ class Movement:
     @property
     def ratio(self) -> float:
         """Bytes that moved for each that had to, in whole buffers."""
-        if not self.whole.nbytes:
+        if not self.least:
             return 1.0 if not self.moved else float("inf")
-        return self.moved / self.whole.nbytes
+        return self.moved / self.least
 
 
 def movements(ledger: Ledger) -> list[Movement]:
     """A row for each buffer that the run has touched, in the order in which they appeared."""
-    recording, optimal = ledger.recording, ledger.optimal
-    made: list[list[CopyMade]] = [[] for _ in recording.trace.buffers]
-    for copy in recording.copies:
-        made[copy.buffer].append(copy)
-    excess = [Counter[Kind]() for _ in made]
-    for one in ledger.excess:
-        if one.kind.beyond_minimum:
-            excess[recording.copies[one.copy].buffer][one.kind] += one.nbytes
-    rows = zip(
-        recording.trace.buffers, made, optimal.buffer.buffers, optimal.range.buffers, strict=True
-    )
+    trace, optimal = ledger.recording.trace, ledger.optimal
+    up: list[list[int]] = [[] for _ in trace.buffers]
+    down: list[list[int]] = [[] for _ in trace.buffers]
+    for copy in ledger.recording.copies:
+        (up if copy.source == HOST else down)[copy.buffer].append(copy.nbytes)
+    names, least, ranged = buffer_names(trace), optimal.buffer.buffers, optimal.range.buffers
     return [
         Movement(
-            buffer.number,
-            buffer.name,
+            names[n],
             buffer.nbytes,
-            sum(copy.source == HOST for copy in copies),
-            sum(copy.target == HOST for copy in copies),
-            sum(copy.nbytes for copy in copies if copy.source == HOST),
-            sum(copy.nbytes for copy in copies if copy.target == HOST),
-            whole,
-            ranged,
-            excess[buffer.number],
+            len(up[n]),
+            len(down[n]),
+            sum(up[n]),
+            sum(down[n]),
+            least[n].nbytes,
+            ranged[n].nbytes,
         )
-        for buffer, copies, whole, ranged in rows
+        for n, buffer in enumerate(trace.buffers)
     ]
+
+
+def buffer_names(trace: Trace) -> list[str]:
+    """What each buffer is called; where several of one name were touched, these have numbers."""
+    touched = {number for touch in trace.touches for number in touch.accesses}
+    count = Counter(buffer.name for buffer in trace.buffers if buffer.number in touched)
+    seen: Counter[str] = Counter()
+    names: list[str] = []
+    for buffer in trace.buffers:
+        is_one_of_several = buffer.number in touched and count[buffer.name] > 1
+        seen[buffer.name] += is_one_of_several
+        names.append(f"{buffer.name} #{seen[buffer.name]}" if is_one_of_several else buffer.name)
+    return names
+
+
+def name_of_copy(copy: Copy) -> str:
+    """The buffer, and the field where that is known."""
+    return f"{copy.buffer}.{copy.field}" if copy.field else copy.buffer
+
+
+def alike(copies: Iterable[Copy]) -> dict[tuple[str, str, str, str], list[Copy]]:
+    """Copies by direction, name of buffer and field, reason, and line."""
+    groups: dict[tuple[str, str, str, str], list[Copy]] = {}
+    for copy in copies:
+        line = copy.location.short if copy.location else ""
+        groups.setdefault((copy.direction, name_of_copy(copy), copy.cause, line), []).append(copy)
+    return groups

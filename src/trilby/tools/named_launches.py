@@ -1,6 +1,6 @@
 """What the launches of a compute function do with the buffers that its variables hold."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 from trilby.analysis.access import AccessMode
@@ -20,39 +20,33 @@ class NamedLaunch(NamedTuple):
     writes: tuple[str, ...]
 
 
-class ValueNames:
-    """What the user calls the values of a model."""
+def value_names(func: Func) -> Callable[[Value], str]:
+    """What the user calls the values of a model: a variable, or else its type."""
+    makers = {op.result: op for op in walk(func.body) if op.result is not None}
 
-    def __init__(self, func: Func) -> None:
-        self._makers = {op.result: op for op in walk(func.body) if op.result is not None}
-
-    def of(self, value: Value) -> str:
-        """The variable that a value was loaded from, or its type."""
-        op: Op | None = self._makers.get(value)
+    def name_of(value: Value) -> str:
+        op: Op | None = makers.get(value)
         while isinstance(op, VarLoad):
-            op = self._makers.get(op.var)
+            op = makers.get(op.var)
         return op.name if isinstance(op, Var) else str(value.type)
+
+    return name_of
 
 
 def kernels_of(context: ContextOf) -> Mapping[str, AnalysedKernel]:
     """The kernels behind an entry point by their symbols."""
-    return {
-        symbol: analysed
-        for symbol, graph in context.graph.kernels.items()
-        for analysed in context.kernels
-        if analysed.graph is graph
-    }
+    return dict(zip(context.graph.kernels, context.kernels, strict=True))
 
 
 def launch_of(
-    op: Dispatch, names: ValueNames, kernels: Mapping[str, AnalysedKernel]
+    op: Dispatch, name_of: Callable[[Value], str], kernels: Mapping[str, AnalysedKernel]
 ) -> NamedLaunch | None:
     """What a dispatch does; None where its kernel is not known before it runs."""
     analysed = kernels.get(op.kernel)
     if analysed is None:
         return None
     params = [parameter.name for parameter in analysed.signature.params[1:]]
-    named = {name: names.of(value) for name, value in zip(params, op.args, strict=False)}
+    named = {name: name_of(value) for name, value in zip(params, op.args, strict=False)}
     table = analysed.access.parameters
     given = [named.get(one.name, one.name) for one in table]
     uses = list(zip(given, table, strict=True))

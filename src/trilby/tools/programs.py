@@ -7,8 +7,7 @@ The examples are the files of the folder `examples`: beside the source in the re
 import runpy
 import sys
 import traceback
-from collections.abc import Generator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
 from types import MappingProxyType
@@ -24,8 +23,13 @@ _NOT_THE_PROGRAMS = (__file__, runpy.__file__, "<frozen runpy>")
 
 def run_file(path: Path, arguments: Sequence[str]) -> None:
     """Run a file as the main program; whatever it raises gets through."""
-    with _as_main(path, arguments):
+    argv, places = sys.argv, sys.path
+    sys.argv = [str(path), *arguments]
+    sys.path = [str(path.resolve().parent), *places]
+    try:
         runpy.run_path(str(path), run_name="__main__")
+    finally:
+        sys.argv, sys.path = argv, places
 
 
 def exit_code_of(path: Path, arguments: Sequence[str]) -> int:
@@ -40,42 +44,17 @@ def exit_code_of(path: Path, arguments: Sequence[str]) -> int:
     try:
         run_file(path, arguments)
     except SystemExit as ended:
-        return _code(ended.code)
-    except KeyboardInterrupt as error:
-        _show(error)
-        return _INTERRUPTED
-    except Exception as error:  # noqa: BLE001 -- what Python does at the end of a program
-        _show(error)
+        if ended.code is None or isinstance(ended.code, int):
+            return ended.code or 0
+        sys.stderr.write(f"{ended.code}\n")  # a text is an error that is printed
         return 1
+    except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 -- what Python does at the end of a program
+        steps = error.__traceback__
+        while steps is not None and steps.tb_frame.f_code.co_filename in _NOT_THE_PROGRAMS:
+            steps = steps.tb_next
+        traceback.print_exception(error.with_traceback(steps))
+        return _INTERRUPTED if isinstance(error, KeyboardInterrupt) else 1
     return 0
-
-
-@contextmanager
-def _as_main(path: Path, arguments: Sequence[str]) -> Generator[None]:
-    argv, places = sys.argv, sys.path
-    sys.argv = [str(path), *arguments]
-    sys.path = [str(path.resolve().parent), *places]
-    try:
-        yield
-    finally:
-        sys.argv, sys.path = argv, places
-
-
-def _code(given: object) -> int:
-    """The code of `sys.exit(given)`: a text is an error that is printed."""
-    if given is None:
-        return 0
-    if isinstance(given, int):
-        return given
-    sys.stderr.write(f"{given}\n")
-    return 1
-
-
-def _show(error: BaseException) -> None:
-    steps = error.__traceback__
-    while steps is not None and steps.tb_frame.f_code.co_filename in _NOT_THE_PROGRAMS:
-        steps = steps.tb_next
-    traceback.print_exception(error.with_traceback(steps))
 
 
 NEEDS = MappingProxyType({"PIL": "pillow", "cv2": "opencv-python-headless<5"})
@@ -87,23 +66,26 @@ def demos() -> Mapping[str, Path]:
     return {path.stem: path for path in sorted(_folder().glob("*.py"))}
 
 
-def summary_of(path: Path) -> str:
-    """The first line of an example's docstring."""
-    with path.open(encoding="utf-8") as file:
-        return file.readline().strip().strip('"')
-
-
 def demo_list() -> str:
-    """Every example with what it shows, for people."""
+    """Every example with what it shows, which is the first line of its docstring."""
     found = demos()
     width = max(map(len, found))
-    lines = [f"{name:<{width}}  {summary_of(path)}" for name, path in found.items()]
+    lines: list[str] = []
+    for name, path in found.items():
+        with path.open(encoding="utf-8") as file:
+            summary = file.readline().strip().strip('"')
+        lines.append(f"{name:<{width}}  {summary}")
     return "\n".join([*lines, "", "trilby demo NAME --help says what an example can do"])
 
 
 def run_demo(name: str, arguments: Sequence[str]) -> None:
     """Run an example as `python examples/NAME.py` would."""
-    path = _demo(name.replace("-", "_"))
+    name, found = name.replace("-", "_"), demos()
+    if name not in found:
+        near = closest(name, found)
+        advice = f"did you mean `{near}`?" if near else "`trilby demo` lists them"
+        raise ArgumentValueError(f"there is no example called `{name}`", advice=advice)
+    path = found[name]
     try:
         run_file(path, arguments)
     except ModuleNotFoundError as error:
@@ -114,15 +96,6 @@ def run_demo(name: str, arguments: Sequence[str]) -> None:
             f"the example `{path.stem}` needs the package {package}",
             advice="pip install 'trilby[demos]'",
         ) from error
-
-
-def _demo(name: str) -> Path:
-    found = demos()
-    if name in found:
-        return found[name]
-    near = closest(name, found)
-    advice = f"did you mean `{near}`?" if near else "`trilby demo` lists them"
-    raise ArgumentValueError(f"there is no example called `{name}`", advice=advice)
 
 
 def _folder() -> Path:

@@ -1,7 +1,7 @@
 """`trilby run`: a program with other defaults, watched by a trace on every accelerator it opens."""
 
 import sys
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
@@ -64,21 +64,15 @@ def run_program(
     check_outputs([file for file, _ in outputs if file], [script])
     with default_options(defaults), watching_accelerators(watch=bool(wanted)) as runs:
         code = exit_code_of(script, arguments)
-    problems = {file: _problem(save, runs, file) for file, save in wanted.items()}
+    problems = dict.fromkeys(wanted, "")
+    for file, save in wanted.items():
+        try:
+            save(runs, file)
+        except OSError as error:
+            problems[file] = error.strerror or str(error)
     for line in _said(runs, problems) if wanted else ():
         sys.stderr.write(f"trilby: {line}\n")
     return code or int(any(problems.values()))
-
-
-def _problem(
-    save: Callable[[Sequence[TracedRun], Path], None], runs: Sequence[TracedRun], file: Path
-) -> str:
-    """Write a file, and say what is wrong with it."""
-    try:
-        save(runs, file)
-    except OSError as error:
-        return error.strerror or str(error)
-    return ""
 
 
 @contextmanager

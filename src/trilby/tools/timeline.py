@@ -25,54 +25,7 @@ from trilby.runtime.tracing import (
     TracedRun,
 )
 from trilby.source import Location
-
-# ------------------------------------------------------------------------------------------- clocks
-# When the work of a device was, by the clock of the host.
-
-
-class DeviceClock:
-    """How far the clock of a device is behind the host's, and what follows for its work.
-
-    Work is queued before the host comes to note it. So the smallest difference between the two
-    that was ever seen is the nearest to the truth.
-    """
-
-    def __init__(self, run: TracedRun) -> None:
-        self._began = run.began
-        run.profile.book.settle()
-        behind: list[float] = []
-        for seen in run.book.seen:
-            if isinstance(seen, SeenLaunch | SeenCopy):
-                queued = _queued(seen.command)
-                if queued is not None:
-                    behind.append(seen.moment.at - queued)
-        self._behind = min(behind, default=0.0)
-
-    def span(self, command: Command, noted: float) -> tuple[float, float]:
-        """Begin and end of some work, in seconds since the run began.
-
-        What nobody dated began when it was noted, after its time in the queue.
-        """
-        times = command.times
-        began, seconds, delay = times or (None, 0.0, 0.0)
-        if began is None:
-            began = noted + delay
-        elif not _is_by_host_clock(command):
-            began += self._behind
-        return began - self._began, began - self._began + seconds
-
-
-def _is_by_host_clock(command: Command) -> bool:
-    return command.ticket is not None and command.ticket.queue.by_host_clock
-
-
-def _queued(command: Command) -> float | None:
-    """When work was queued by the clock of its device, if it has one of its own."""
-    times = command.times
-    if times is None or times.began is None or _is_by_host_clock(command):
-        return None
-    return times.began - times.queued
-
+from trilby.tools.movements import name_of_copy
 
 # --------------------------------------------------------------------------------------------- ways
 # Which write a copy carries, and which access needed it: from a recorded trace.
@@ -196,24 +149,48 @@ class _Making:
 
     def __init__(self, run: TracedRun) -> None:
         self.run = run
-        self.clock = DeviceClock(run)
         self.touched: dict[int, Slice] = {}
         self.copied: list[tuple[SeenCopy, Slice]] = []
         self.waits: list[tuple[SeenWait, Slice]] = []
         self.next_touch = 0
+        behind = [
+            seen.moment.at - times.began + times.queued
+            for seen in run.book.seen
+            if isinstance(seen, SeenLaunch | SeenCopy) and not _is_by_host_clock(seen.command)
+            if (times := seen.command.times) is not None and times.began is not None
+        ]
+        self.behind = min(behind, default=0.0)
+        """How far the clock of the device is behind the host's.
+
+        Work is queued before the host comes to note it. So the smallest difference between the
+        two that was ever seen is the nearest to the truth.
+        """
 
     def of_seen(self) -> Iterator[Slice]:
         for seen in self.run.book.seen:
-            if isinstance(seen, SeenLaunch):
-                yield from self._launch(seen)
-            elif isinstance(seen, SeenCopy):
-                yield self._copy(seen)
-            elif isinstance(seen, SeenWait):
-                yield self._wait(seen)
-            elif isinstance(seen, SeenCompilation):
-                yield from self._compilation(seen)
-            else:
-                yield self._call(seen)
+            match seen:
+                case SeenLaunch():
+                    yield from self._launch(seen)
+                case SeenCopy():
+                    yield self._copy(seen)
+                case SeenWait():
+                    yield self._wait(seen)
+                case SeenCompilation():
+                    yield from self._compilation(seen)
+                case SeenCall(moment, began, function):
+                    yield self._host("compute", function, moment, began, moment.at)
+
+    def _span(self, command: Command, noted: float) -> tuple[float, float]:
+        """Begin and end of some work of the device, in seconds since the run began.
+
+        What nobody dated began when it was noted, after its time in the queue.
+        """
+        began, seconds, delay = command.times or (None, 0.0, 0.0)
+        if began is None:
+            began = noted + delay
+        elif not _is_by_host_clock(command):
+            began += self.behind
+        return began - self.run.began, began - self.run.began + seconds
 
     def _host(self, kind: Kind, name: str, moment: Moment, begin: float, end: float) -> Slice:
         begin, end = begin - self.run.began, end - self.run.began
@@ -231,7 +208,7 @@ class _Making:
         if command.ticket is None:
             dispatch.name = f"{writer.kernel} is refused"
             return
-        begin, end = self.clock.span(command, at)
+        begin, end = self._span(command, at)
         kernel = Slice("kernel", "kernel", writer.kernel, begin, end, 0, writer.caller.line)
         kernel.queued = min(at - self.run.began, begin)
         kernel.about = {"line": writer.caller.line.short}
@@ -258,9 +235,10 @@ class _Making:
 
     def _copy(self, seen: SeenCopy) -> Slice:
         copy = copy_of(seen.moved)
-        begin, end = self.clock.span(seen.command, seen.moment.at)
-        name = f"{copy.buffer}.{copy.field}" if copy.field else copy.buffer
-        made = Slice(copy.direction, "copy", name, begin, end, 0, copy.location, copy=copy)
+        begin, end = self._span(seen.command, seen.moment.at)
+        made = Slice(
+            copy.direction, "copy", name_of_copy(copy), begin, end, 0, copy.location, copy=copy
+        )
         made.queued = min(seen.moment.at - self.run.began, begin)
         made.about = {"bytes": copy.nbytes, "offset": copy.start, "because": copy.cause}
         if copy.location:
@@ -283,9 +261,6 @@ class _Making:
         for (function, stage), seconds in seen.spent.items():
             yield self._host("compile", f"{stage} {function}", seen.moment, begin, begin + seconds)
             begin += seconds
-
-    def _call(self, seen: SeenCall) -> Slice:
-        return self._host("compute", seen.function, seen.moment, seen.began, seen.moment.at)
 
     def of_host_touches(self) -> Iterator[Slice]:
         """Accesses of the host; those of one line that follow each other are one."""
@@ -324,6 +299,10 @@ class _Making:
         for (_, copy), (write, read) in zip(self.copied, ways, strict=True):
             slices = [None if n is None else self.touched.get(n) for n in (write, read)]
             yield Flow(slices[0], copy, slices[1])
+
+
+def _is_by_host_clock(command: Command) -> bool:
+    return command.ticket is not None and command.ticket.queue.by_host_clock
 
 
 def _joined(names: str, name: str) -> str:

@@ -1,7 +1,7 @@
 """Examples of a solver, run on the interpreter: do the work items really do that?"""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import field
+from itertools import product
 from math import prod
 
 import numpy as np
@@ -11,7 +11,7 @@ from trilby.backend.base import Scalar, StructArgument
 from trilby.backend.interpreter.item_recording import ItemRecording, Recorded, barrier_scope, record
 from trilby.backend.interpreter.kernel_arguments import Given, InterpreterMemory, bind
 from trilby.backend.interpreter.translate import KernelProgram, translate
-from trilby.data.dtypes import ScalarType, Type
+from trilby.data.dtypes import ScalarType
 from trilby.data.layout import layout, numpy_dtype, size_of
 from trilby.data.schema import (
     ArrayType,
@@ -38,7 +38,7 @@ class Examples:
     """Runs examples of one kernel, launched as `launch` says."""
 
     graph: KernelGraph
-    launch: LaunchFacts = field(default_factory=lambda: LaunchFacts(("x",)))
+    launch: LaunchFacts
 
     @computed_once
     def program(self) -> KernelProgram:
@@ -55,12 +55,9 @@ class Examples:
         """Whether two items of a group part at a barrier."""
         if not self._is_small(example):
             return True
-        for fill in FILLS:
-            recording = self._run(example, fill)
-            first, second = (recording.stops.get(item, []) for item in example.items)
-            if first != second:
-                return True
-        return False
+        one, other = example.items
+        stops = (self._run(example, fill).stops for fill in FILLS)
+        return any(met.get(one, []) != met.get(other, []) for met in stops)
 
     def _is_small(self, example: Example) -> bool:
         sizes = (self._nbytes(example, n) for n, _ in enumerate(self.graph.entry.params) if n)
@@ -71,20 +68,16 @@ class Examples:
         if len(accesses) == 1:
             failure = recording.failures.get(example.items[0])
             return isinstance(failure, KernelIndexError)
-        needs_write = any(access.does != "read" for access in accesses)
-        return any(self._meets(example, recording, needs_write=needs_write))
+        pairs = product(*(recording.by(item) for item in example.items))
+        return any(self._meet(recording, mine, other) for mine, other in pairs)
 
-    def _meets(
-        self, example: Example, recording: ItemRecording, *, needs_write: bool
-    ) -> Iterator[bool]:
-        first, second = (recording.by(item) for item in example.items)
-        for mine in first:
-            for other in second:
-                overlaps = mine.start < other.stop and other.start < mine.stop
-                meets = mine.memory == other.memory and overlaps
-                if meets and (mine.writes or other.writes or not needs_write):
-                    passed = {self._passed(recording, one) for one in (mine, other)}
-                    yield mine.group != other.group or len(passed) == 1
+    def _meet(self, recording: ItemRecording, mine: Recorded, other: Recorded) -> bool:
+        """Whether two accesses meet: one of them writes, and no barrier is between them."""
+        overlap = mine.start < other.stop and other.start < mine.stop
+        if mine.memory != other.memory or not overlap or not (mine.writes or other.writes):
+            return False
+        passed = {self._passed(recording, one) for one in (mine, other)}
+        return mine.group != other.group or len(passed) == 1
 
     def _passed(self, recording: ItemRecording, access: Recorded) -> int:
         """How many barriers for that memory an item had behind it."""
@@ -104,31 +97,21 @@ class Examples:
         """Buffers and numbers as an example has them; every number in a buffer is `fill`."""
         memories: dict[int, InterpreterMemory] = {}
         for number, param in enumerate(self.graph.entry.params):
-            if number:
-                yield from self._argument(example, number, param.type, fill, memories)
-
-    def _argument(
-        self,
-        example: Example,
-        number: int,
-        type_: Type,
-        fill: int,
-        memories: dict[int, InterpreterMemory],
-    ) -> Iterator[Given]:
-        if isinstance(type_, BufferType | NDArrayType):
-            source = self.launch.same.get(number, number)
-            lengths = self._lengths(example, source)
-            if source not in memories:
-                content = _content(type_, lengths, fill)
-                memories[source] = InterpreterMemory(len(content), None, content)
-            yield memories[source]
-            sizes = zip(sizes_of(type_).values(), lengths.values(), strict=True)
-            yield from (Scalar(size, length) for size, length in sizes)
-        elif isinstance(type_, ScalarType):
-            given = self.launch.scalars.get(number, 1)
-            yield Scalar(type_, example.scalars.get(number, given))
-        elif isinstance(type_, StructType):
-            yield StructArgument(type_, bytes(size_of(type_)))
+            type_ = param.type
+            if isinstance(type_, BufferType | NDArrayType):
+                source = self.launch.same.get(number, number)
+                lengths = self._lengths(example, source)
+                if source not in memories:
+                    content = _content(type_, lengths, fill)
+                    memories[source] = InterpreterMemory(len(content), None, content)
+                yield memories[source]
+                sizes = zip(sizes_of(type_).values(), lengths.values(), strict=True)
+                yield from (Scalar(size, length) for size, length in sizes)
+            elif isinstance(type_, ScalarType):
+                given = self.launch.scalars.get(number, 1)
+                yield Scalar(type_, example.scalars.get(number, given))
+            elif isinstance(type_, StructType):
+                yield StructArgument(type_, bytes(size_of(type_)))
 
     def _lengths(self, example: Example, number: int) -> dict[object, int]:
         """Those of the example; others are as large as anything in it."""

@@ -9,14 +9,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import islice, product
 from math import gcd, prod
-from typing import cast
+from typing import Any
 
 from trilby.analysis.touching.kernel_expressions import Expr
 from trilby.data.ndrange import NDRange
 from trilby.dataclass import dataclass
 from trilby.linting.accesses import ANYWHERE, Phase
 from trilby.linting.contract import linear
-from trilby.linting.decide.question import Example, ItemPart, Outcome, Proved, Question, Undecided
+from trilby.linting.decide.question import Example, ItemPart, Outcome, Question
 from trilby.linting.dispatches import AXES, LaunchFacts
 from trilby.linting.terms import evaluated, leaves_of, level_of
 
@@ -102,19 +102,11 @@ def _small_launches(
     for size, group in product(range(1, most + 1), (2, 4) if launch.has_groups else (1,)):
         local = {axis: launch.local.get(axis, group) for axis in launch.axes}
         sizes = {axis: launch.size.get(axis, size * local[axis]) for axis in launch.axes}
-        for numbers in product(*(_choices(question, leaf) for leaf in free.values())):
+        choices = ((1, 2, 4) if leaf.op == "scalar" else (8, 1, 2, 3) for leaf in free.values())
+        for numbers in product(*choices):
             by_name = dict(zip(free, numbers, strict=True))
             shared = {leaf.number: by_name[leaf.what] for leaf in leaves if leaf.op in _FREE}
             yield replace(question, launch=replace(launch, size=sizes, local=local)), shared
-
-
-def _choices(question: Question, leaf: Expr) -> tuple[int, ...]:
-    launch = question.launch
-    if leaf.op == "scalar":
-        given = next((n for key, n in launch.scalars.items() if key == leaf.what), None)
-        return (1, 2, 4) if given is None else (given,)
-    given = next((n for key, n in launch.lengths.items() if key == leaf.what), None)
-    return (8, 1, 2, 3) if given is None else (given,)
 
 
 def _items(
@@ -215,21 +207,18 @@ def _example(
 ) -> Example:
     launch = question.launch
     local = tuple(launch.local[a] for a in launch.axes) if launch.has_groups else None
-    named = {leaf: shared[leaf.number] for leaf in leaves if leaf.op in _FREE}
+    lengths: dict[Any, int] = {
+        leaf.what: shared[leaf.number] for leaf in leaves if leaf.op in {"length", "extent"}
+    }
+    scalars = {leaf.what: shared[leaf.number] for leaf in leaves if leaf.op == "scalar"}
     ids = [tuple(item.at.get(axis, 0) for axis in AXES) for item in items]
     return Example(
         NDRange(tuple(launch.size[a] for a in launch.axes), local),
         tuple((x, y, z) for x, y, z in ids),
         tuple(items[0].of(index) or 0 for index in question.items[0].indices),
-        {_length(leaf): n for leaf, n in named.items() if leaf.op != "scalar"},
-        {leaf.what: n for leaf, n in named.items() if isinstance(leaf.what, int)},
+        lengths,
+        {what: n for what, n in scalars.items() if isinstance(what, int)},
     )
-
-
-def _length(leaf: Expr) -> tuple[int, object]:
-    """Which length a leaf is: of which parameter, by name or axis."""
-    number, which = cast("tuple[int, object]", leaf.what)
-    return number, which
 
 
 # ------------------------------------------------------------------------------------ plain decider
@@ -238,20 +227,19 @@ GIVEN_UP = "there is no solver: install trilby[lint] to have it decided"
 
 
 class PlainDecider:
-    """Proves what is plain, and tries small launches."""
-
-    name = "plain"
+    """Answers questions: proves what is plain, and tries small launches."""
 
     def decide(self, question: Question) -> Outcome:
-        """Proved where there is no such launch, an example where there is."""
+        """None where there is no such launch, an example where there is, or why nobody knows."""
         if is_plain(question):
-            return Proved()
-        if not question.wants_example:
-            return Undecided(GIVEN_UP)
-        return next(examples(question), Undecided(GIVEN_UP))
+            return None
+        return next(examples(question), GIVEN_UP) if question.wants_example else GIVEN_UP
 
     def fits(self, question: Question) -> bool | None:
-        """True where a small launch was found that fits; not known otherwise."""
+        """Whether there is a launch in which no work item does what is asked; None: not known.
+
+        Its arguments are positive, and some work item comes to where it could happen.
+        """
         return True if fits_a_small_launch(question) else None
 
 
@@ -287,7 +275,10 @@ def _proved(question: Question) -> bool:
         )
     if len(question.items) == 1 and question.uncovered is None:
         return _always_holds(question)
-    return _is_shared(question)
+    if len(question.items) != 2:
+        return False
+    asked = question.items[1].fails  # of a barrier: is it the same for all items of a group?
+    return asked is not None and level_of(question.terms, asked) != "item"
 
 
 def _is_fixed(question: Question, term: Expr) -> bool:
@@ -427,11 +418,3 @@ def _is_positive(term: Expr) -> bool:
         factor > 0 and leaf.op in {"grid", "turn", "turns", "length", "extent"}
         for leaf, factor in parts
     )
-
-
-def _is_shared(question: Question) -> bool:
-    """Whether a barrier's condition is the same for all items of a group."""
-    if len(question.items) != 2 or question.meets:
-        return False
-    asked = question.items[1].fails
-    return asked is not None and level_of(question.terms, asked) != "item"

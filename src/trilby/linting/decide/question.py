@@ -6,7 +6,7 @@ hold. Solvers know terms and nothing else of kernels.
 
 from collections.abc import Iterable, Mapping
 from dataclasses import field
-from typing import Protocol
+from typing import TypeAlias
 
 from trilby.analysis.touching.kernel_expressions import Expr
 from trilby.data.ndrange import NDRange
@@ -26,9 +26,12 @@ def unknown_leaves(roots: Iterable[Expr]) -> list[Expr]:
 
 def missing_data(terms: Terms, indices: Iterable[Expr]) -> str:
     """What is not known of indices that come out of data; empty where none do."""
-    leaves = unknown_leaves(indices)
-    reasons = sorted({_reason(terms, leaf) for leaf in leaves if _is_data(terms, leaf)})
-    return f"the index depends on {' and '.join(reasons)}" if reasons else ""
+    reasons: set[str] = set()
+    for leaf in unknown_leaves(indices):
+        why = terms.unknowns.get(leaf.number)
+        if leaf.op == "data" or (why is not None and why.kind in {"data", "ticket"}):
+            reasons.add(_reason(terms, leaf))
+    return f"the index depends on {' and '.join(sorted(reasons))}" if reasons else ""
 
 
 def missing_rest(terms: Terms, conditions: Iterable[Expr], what: str) -> str:
@@ -39,13 +42,6 @@ def missing_rest(terms: Terms, conditions: Iterable[Expr], what: str) -> str:
     if reasons:
         return f"whether {what} depends on {' and '.join(reasons)}"
     return "what the solver found did not show when it was run"
-
-
-def _is_data(terms: Terms, leaf: Expr) -> bool:
-    if leaf.op == "opaque":
-        why = terms.unknowns.get(leaf.number)
-        return why is not None and why.kind in {"data", "ticket"}
-    return leaf.op == "data"
 
 
 def _reason(terms: Terms, leaf: Expr) -> str:
@@ -81,25 +77,24 @@ class Witness:
     confirmed: bool = False
 
     def __str__(self) -> str:
-        who = " and ".join(str(self.item_text(item)) for item in self.items)
-        numbers = ", ".join(f"{name}={number}" for name, number in self.arguments.items())
-        given = f" with {numbers}" if numbers else ""
+        who = " and ".join(map(self.item_text, self.items))
         plural = "s" if len(self.items) > 1 else ""
-        return f"work item{plural} {who} at {self.element}, in {range_text(self.range)}{given}"
+        return f"work item{plural} {who} at {self.element}, in {self.launch}"
+
+    @property
+    def launch(self) -> str:
+        """The launch as it is written in a program: `range=2 with n=1`."""
+        size, local = (
+            n and (n[0] if len(n) == 1 else n) for n in (self.range.size, self.range.local)
+        )
+        text = f"range={size}" if local is None else f"range=NDRange({size}, local={local})"
+        numbers = ", ".join(f"{name}={number}" for name, number in self.arguments.items())
+        return f"{text} with {numbers}" if numbers else text
 
     def item_text(self, item: Item) -> str:
         """An id with as many entries as the range has dimensions."""
         shown = item[: len(self.range.size)]
         return str(shown[0]) if len(shown) == 1 else str(shown)
-
-
-def range_text(ndrange: NDRange) -> str:
-    """A range as it is written in a program."""
-    size = ndrange.size[0] if len(ndrange.size) == 1 else ndrange.size
-    if ndrange.local is None:
-        return f"range={size}"
-    local = ndrange.local[0] if len(ndrange.local) == 1 else ndrange.local
-    return f"range=NDRange({size}, local={local})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,19 +112,8 @@ class Example:
     scalars: Mapping[object, int]
 
 
-@dataclass(frozen=True, slots=True)
-class Proved:
-    """It never happens."""
-
-
-@dataclass(frozen=True, slots=True)
-class Undecided:
-    """Neither proved nor found, and why."""
-
-    reason: str
-
-
-Outcome = Proved | Undecided | Example
+Outcome: TypeAlias = Example | str | None
+"""An example that shows it, in words why it is not decided, or None: it never happens."""
 
 
 # ----------------------------------------------------------------------------------------- question
@@ -182,20 +166,3 @@ class Question:
     """False where a proof is all that would help."""
     exercised: tuple[Expr, ...] = ()
     """For `fits`: conditions that not all work items of the launch may meet."""
-
-
-class Decider(Protocol):
-    """Answers questions, within a time that it knows."""
-
-    name: str
-
-    def decide(self, question: Question) -> Outcome:
-        """Proved where there is no such launch, an example where there is."""
-        ...
-
-    def fits(self, question: Question) -> bool | None:
-        """Whether there is a launch in which no work item does what is asked; None: not known.
-
-        Its arguments are positive, and some work item comes to where it could happen.
-        """
-        ...

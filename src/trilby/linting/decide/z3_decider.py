@@ -4,17 +4,17 @@ Numbers are integers without bounds: that the index arithmetic of a kernel does 
 at 32 bits is assumed of signed ones; subtractions of unsigned ones and narrow types do wrap.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import product
 from math import prod
-from typing import Any, TypeAlias
+from typing import Any
 
 from trilby.analysis.touching.kernel_expressions import Expr
 from trilby.data.ndrange import NDRange
 from trilby.linting.accesses import ANYWHERE
-from trilby.linting.decide.plain import is_plain
-from trilby.linting.decide.question import Cover, Example, Outcome, Proved, Question, Undecided
+from trilby.linting.decide.plain import PlainDecider, is_plain
+from trilby.linting.decide.question import Cover, Example, Outcome, Question
 from trilby.linting.decide.z3_terms import Encoding, ItemTerms, Session
 from trilby.linting.dispatches import LaunchFacts
 from trilby.linting.terms import LoopMark, Terms, evaluated, leaves_of, level_of
@@ -61,16 +61,15 @@ class Fitting:
         return [*found, *item.facts(), *self.assumed(), *self.encoding.facts]
 
     def fixed(self, length: int, scalar: int) -> list[Any]:
-        """All lengths and arguments are these numbers, where they are not given."""
-        lengths = [one for one in self.encoding.lengths.values() if not isinstance(one, int)]
-        scalars = self.encoding.integer_scalars()
-        return [*(one == length for one in lengths), *(one == scalar for one in scalars)]
+        """All lengths and arguments are these numbers."""
+        lengths = [one == length for one in self.encoding.lengths.values()]
+        return [*lengths, *(one == scalar for one in self.encoding.integer_scalars)]
 
     def someone(self) -> list[Any]:
         """Some item comes to where it could happen, with arguments that are usual."""
         found = [self._someone(1000, self.part.conditions, fail=False)]
         if self.positive:
-            found += [scalar >= 1 for scalar in self.encoding.integer_scalars()]
+            found += [scalar >= 1 for scalar in self.encoding.integer_scalars]
         return [*found, *self.encoding.facts]
 
     def _places(self) -> list[dict[str, int]]:
@@ -95,9 +94,7 @@ class Fitting:
     def _is_well(self, number: int, place: dict[str, int]) -> Any:
         z3, item = self.z3, ItemTerms(self.encoding, number, place)
         conditions = [item.truth(condition) for condition in self.part.conditions]
-        well = (
-            item.truth(self.part.fails) if self.part.fails is not None else z3.BoolVal(value=False)
-        )
+        well = item.truth(self.part.fails) if self.part.fails is not None else z3.BoolVal(val=False)
         holds = z3.Implies(z3.And(*conditions, *item.facts()), well)
         return z3.ForAll(item.variables, holds) if item.variables else holds
 
@@ -107,93 +104,9 @@ class Fitting:
         return self.z3.And(self.z3.Not(met) if fail else met, *item.facts())
 
 
-# ------------------------------------------------------------------------------------------- covers
-# Elements that a group surely fills, counted out: what spares a solver much work.
-
-Box: TypeAlias = tuple[tuple[int, int], ...]
-"""The first and the last index along each axis."""
-
-
-def boxes_of(places: Sequence[tuple[int, ...]]) -> list[Box]:
-    """Places, sorted, as boxes: runs along the last axis, and runs of equal ones before it."""
-    if not places or not places[0]:
-        return [()] if places else []
-    rows: dict[int, list[tuple[int, ...]]] = {}
-    for first, *rest in places:
-        rows.setdefault(first, []).append(tuple(rest))
-    found: list[Box] = []
-    open_: dict[Box, int] = {}
-    last = None
-    for first, row in rows.items():
-        inner = set(boxes_of(row))
-        started = open_ if last is not None and first == last + 1 else {}
-        found += [
-            ((open_[box], last), *box)
-            for box in open_
-            if last is not None and not (box in inner and started)
-        ]
-        open_ = {box: started.get(box, first) for box in inner}
-        last = first
-    return found + [((start, last), *box) for box, start in open_.items() if last is not None]
-
-
-class CountedCovers:
-    """The elements that covers fill, where ids and turns are numbers.
-
-    What the only item of the question is subject to as well, in the same turns, need not be
-    looked at: it holds.
-    """
-
-    def __init__(self, question: Question) -> None:
-        self._question = question
-        self._held = {condition.number for condition in question.items[0].conditions}
-        self._leaves: dict[Cover, list[Expr]] = {}
-        self._left: dict[Cover, tuple[Expr, ...]] = {}
-        self.filled: dict[tuple[int, ...], None] = {}
-
-    def add(self, cover: Cover, place: Mapping[str, int], turns: Mapping[int, int]) -> bool:
-        """Count an item in a turn; false where that takes a solver."""
-        numbers = dict(turns)
-        for leaf in self._all_leaves(cover):
-            if leaf.op == "grid" and leaf.what in place:
-                numbers[leaf.number] = place[str(leaf.what)]
-        holds = [evaluated(condition, numbers) for condition in self._conditions(cover)]
-        if 0 in holds:
-            return True
-        at = [evaluated(index, numbers) for index in cover.indices]
-        known = tuple(index for index in at if index is not None)
-        if None in holds or len(known) < len(at):
-            return False
-        self.filled[known] = None
-        return True
-
-    def boxes(self) -> list[Box]:
-        """The elements that are filled, as few boxes of neighbours."""
-        return boxes_of(sorted(self.filled))
-
-    def _all_leaves(self, cover: Cover) -> list[Expr]:
-        if cover not in self._leaves:
-            self._leaves[cover] = list(leaves_of((*cover.conditions, *cover.indices)))
-        return self._leaves[cover]
-
-    def _conditions(self, cover: Cover) -> tuple[Expr, ...]:
-        """The conditions that do not hold for the reader already."""
-        if cover not in self._left:
-            self._left[cover] = tuple(c for c in cover.conditions if not self._is_shared(cover, c))
-        return self._left[cover]
-
-    def _is_shared(self, cover: Cover, condition: Expr) -> bool:
-        if condition.number not in self._held:
-            return False
-        turns = (leaf.what for leaf in leaves_of((condition,)) if leaf.op == "turn")
-        in_same = all(turn in cover.same_turns for turn in turns)
-        return in_same and level_of(self._question.terms, condition) != "item"
-
-
 # ------------------------------------------------------------------------------------------- solver
 
 EFFORT = 2_000_000
-SECONDS = 20.0
 
 SIZES = (1, 2, 3, 4, 5, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 256, 512, 1024)
 """How large a launch is tried for a witness, the smallest first."""
@@ -203,27 +116,21 @@ MOST_TURNS = 64
 """Loops of more turns than this are not looked at turn by turn."""
 
 
-class Z3Decider:
+class Z3Decider(PlainDecider):
     """Asks z3, each time for so much effort, and never for longer than some seconds.
 
     Effort is counted in z3's own steps, so that a busy machine gives the same answers.
     """
 
-    name = "z3"
-
-    def __init__(self, effort: int = EFFORT, seconds: float = SECONDS) -> None:
-        self._effort = effort
-        self._seconds = seconds
-
     def decide(self, question: Question) -> Outcome:
-        """Proved where there is no such launch, an example where there is."""
+        """None where there is no such launch, an example where there is, or why nobody knows."""
         if is_plain(question):
-            return Proved()
+            return None
         first = self._asked(question, abstract=True)
-        if not isinstance(first, Undecided) or not question.wants_example:
+        if not isinstance(first, str) or not question.wants_example:
             return first
-        quick = self._asked(question, abstract=False, effort=self._effort // 20)
-        if not isinstance(quick, Undecided):
+        quick = self._asked(question, abstract=False, effort=EFFORT // 20)
+        if not isinstance(quick, str):
             return quick
         for small in _small_launches(question.launch):
             found = self._asked(replace(question, launch=small), abstract=False)
@@ -231,22 +138,22 @@ class Z3Decider:
                 return found
         return self._asked(question, abstract=False)
 
-    def _asked(self, question: Question, *, abstract: bool, effort: int = 0) -> Outcome:
+    def _asked(self, question: Question, *, abstract: bool, effort: int = EFFORT) -> Outcome:
         z3 = Session()
         asked = _Asked(z3, question, abstract=abstract)
-        solver = z3.solver(effort or self._effort, self._seconds)
+        solver = z3.solver(effort)
         solver.add(*asked.conditions())
         found = solver.check()
         if found == z3.unsat:
-            return Proved()
+            return None
         if found == z3.sat and not question.wants_example:
-            return Undecided("it may be")
+            return "it may be"
         if found == z3.sat and (not abstract or asked.is_exact):
             return asked.smallest(solver)
-        return Undecided("z3 gave up: the index arithmetic is too hard for it")
+        return "z3 gave up: the index arithmetic is too hard for it"
 
     def fits(self, question: Question) -> bool | None:
-        """Whether there is a launch in which no work item does what is asked."""
+        """Whether there is a launch in which no work item does what is asked; None: not known."""
         for positive in (True, False):
             z3 = Session()
             fitting = Fitting(z3, question, positive=positive)
@@ -263,7 +170,7 @@ class Z3Decider:
         fitting = Fitting(z3, question, positive=positive)
         violation = fitting.violation()
         well = [*fitting.someone(), *fitting.exercised(), *fitting.assumed()]
-        scalars = (1, size) if fitting.encoding.integer_scalars() else (1,)
+        scalars = (1, size) if fitting.encoding.integer_scalars else (1,)
         for length, scalar in product((4 * size, size, size + 1, size + 2), scalars):
             fixed = fitting.fixed(length, scalar)
             is_well = self._checked(z3, [*violation, *fixed]) == z3.unsat
@@ -272,7 +179,7 @@ class Z3Decider:
         return False
 
     def _checked(self, z3: Session, conditions: list[Any]) -> Any:
-        solver = z3.solver(self._effort, self._seconds)
+        solver = z3.solver(EFFORT)
         solver.add(*conditions)
         return solver.check()
 
@@ -356,20 +263,42 @@ class _Asked:
         """No item of the group of the first one fills the indices at which that one is."""
         z3, terms, reader = self.z3, self.question.terms, self.items[0]
         axes = self.question.launch.axes
-        here = dict(zip((f"group_{a}" for a in axes), reader.groups(), strict=True))
-        counted = CountedCovers(self.question)
+        here = dict(zip((f"group_{a}" for a in axes), reader.ids("group_"), strict=True))
+        leaves = {cover: list(leaves_of((*cover.conditions, *cover.indices))) for cover in covers}
+        conditions = {cover: self._own_conditions(cover) for cover in covers}
+        filled: set[tuple[int, ...]] = set()
         found: list[Any] = []
         for place, cover in product(self._local_places(), covers):
+            ids = {x.number: place[str(x.what)] for x in leaves[cover] if x.what in place}
             for turns in self._turns(cover):
                 known = {terms.turn(m).number: n for m, n in turns.items() if isinstance(n, int)}
-                if not counted.add(cover, place, known):
+                numbers = ids | known
+                holds = [evaluated(condition, numbers) for condition in conditions[cover]]
+                if 0 in holds:
+                    continue
+                at = [evaluated(index, numbers) for index in cover.indices]
+                element = tuple(index for index in at if index is not None)
+                if None in holds or len(element) < len(at):
                     writer = ItemTerms(self.encoding, 100 + len(found), {**here, **place})
                     found.append(self._never(writer, cover, turns))
-        at = [reader.number(index) for index in self.question.items[0].indices]
-        for box in counted.boxes():
-            sides = zip(at, box, strict=True)
-            found.append(z3.Or(*[z3.Or(one < low, one > high) for one, (low, high) in sides]))
+                else:
+                    filled.add(element)
+        where = [reader.number(index) for index in self.question.items[0].indices]
+        for element in sorted(filled):
+            pairs = zip(where, element, strict=True)
+            found.append(z3.Or(*[one != index for one, index in pairs]))
         return found
+
+    def _own_conditions(self, cover: Cover) -> list[Expr]:
+        """Those that do not hold already because the item is subject to them in the same turns."""
+        held = self.question.items[0].conditions
+
+        def is_shared(condition: Expr) -> bool:
+            turns = (leaf.what for leaf in leaves_of((condition,)) if leaf.op == "turn")
+            in_same = condition in held and all(turn in cover.same_turns for turn in turns)
+            return in_same and level_of(self.question.terms, condition) != "item"
+
+        return [condition for condition in cover.conditions if not is_shared(condition)]
 
     def _never(self, writer: ItemTerms, cover: Cover, turns: dict[LoopMark, Any]) -> Any:
         z3, terms = self.z3, self.question.terms
@@ -410,8 +339,10 @@ class _Asked:
     def _in_one_group(self) -> Any:
         one, other = self.items
         if not self.question.launch.has_groups:
-            return self.z3.BoolVal(value=True)
-        return self.z3.And(*[a == b for a, b in zip(one.groups(), other.groups(), strict=True)])
+            return self.z3.BoolVal(val=True)
+        return self.z3.And(
+            *[a == b for a, b in zip(one.ids("group_"), other.ids("group_"), strict=True)]
+        )
 
     def _same_phase(self) -> Any:
         """Both items are behind the same barrier, in the same turns."""
@@ -433,8 +364,8 @@ class _Asked:
         z3, terms = self.z3, self.question.terms
         one, other = self.items
         found: list[Any] = []
-        for leaf in one.leaves():
-            if leaf.op not in {"opaque", "turns", "fn"} or not other.has(leaf):
+        for number, leaf in list(one.leaves.items()):
+            if leaf.op not in {"opaque", "turns", "fn"} or number not in other.leaves:
                 continue
             level, loops = one.sharing(leaf)
             if level == "item":
@@ -454,7 +385,7 @@ class _Asked:
         """The numbers of a small launch in which the conditions hold."""
         z3, encoding = self.z3, self.encoding
         best = solver.model()
-        sizes = [encoding.size(axis) for axis in self.question.launch.axes]
+        sizes = [encoding.grid(f"max_{axis}") for axis in self.question.launch.axes]
         free = [size for size in sizes if not isinstance(size, int)]
         if free:
             total = z3.Sum(*free)
@@ -484,10 +415,10 @@ class _Asked:
 
     def _example(self, model: Any) -> Example:
         encoding, axes = self.encoding, self.question.launch.axes
-        size = tuple(encoding.read(model, encoding.size(axis)) for axis in axes)
+        size = tuple(encoding.read(model, encoding.grid(f"max_{axis}")) for axis in axes)
         local = None
         if self.question.launch.has_groups:
-            local = tuple(encoding.read(model, encoding.local(axis)) for axis in axes)
+            local = tuple(encoding.read(model, encoding.grid(f"local_max_{axis}")) for axis in axes)
         indices = [self.items[0].number(index) for index in self.question.items[0].indices]
         return Example(
             NDRange(size, local),

@@ -6,15 +6,15 @@ hard question depends on what the context has seen before.
 
 import importlib
 import operator
-from collections.abc import Callable, Iterable, Mapping
-from functools import cache
+from collections.abc import Callable, Mapping
+from functools import cache, partial
 from itertools import combinations, product
 from typing import Any
 
 from trilby.analysis.touching.kernel_expressions import Expr
 from trilby.data.dtypes import BOOL, ScalarType
 from trilby.linting.decide.question import Item
-from trilby.linting.dispatches import AXES, LaunchFacts
+from trilby.linting.dispatches import LaunchFacts
 from trilby.linting.terms import Level, LoopMark, Terms, leaves_of, level_of, wraps
 
 
@@ -27,49 +27,34 @@ def z3_module() -> Any:
         return None
 
 
+SECONDS = 20
+
+
 class Session:
-    """The functions of z3 that make things in a context, and by attribute all others."""
+    """The functions of z3 that make things in a context of its own, and by attribute all others."""
 
     def __init__(self) -> None:
         self._z3 = z3_module()
         self._context = self._z3.Context()
+        for name in ("Int", "Bool", "IntVal", "BoolVal", "IntSort"):
+            setattr(self, name, partial(getattr(self._z3, name), ctx=self._context))
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._z3, name)
 
-    def Int(self, name: str) -> Any:  # noqa: N802 -- z3's spelling, as are those below
-        """An unknown integer."""
-        return self._z3.Int(name, self._context)
-
-    def Bool(self, name: str) -> Any:  # noqa: N802
-        """An unknown truth value."""
-        return self._z3.Bool(name, self._context)
-
-    def IntVal(self, value: object) -> Any:  # noqa: N802
-        """A number."""
-        return self._z3.IntVal(value, self._context)
-
-    def BoolVal(self, value: object) -> Any:  # noqa: N802
-        """A truth value."""
-        return self._z3.BoolVal(bool(value), self._context)
-
-    def IntSort(self) -> Any:  # noqa: N802
-        """The integers."""
-        return self._z3.IntSort(self._context)
-
-    def And(self, *parts: Any) -> Any:  # noqa: N802
+    def And(self, *parts: Any) -> Any:  # noqa: N802 -- z3's spelling
         """All hold; true where there are none."""
-        return self._z3.And(*parts, self.BoolVal(value=True))
+        return self._z3.And(*parts, self.BoolVal(val=True))
 
-    def Or(self, *parts: Any) -> Any:  # noqa: N802
+    def Or(self, *parts: Any) -> Any:  # noqa: N802 -- z3's spelling
         """One holds; false where there are none."""
-        return self._z3.Or(*parts, self.BoolVal(value=False))
+        return self._z3.Or(*parts, self.BoolVal(val=False))
 
-    def solver(self, effort: int, seconds: float) -> Any:
-        """A solver that gives up after so many steps, or so much time."""
+    def solver(self, effort: int) -> Any:
+        """A solver that gives up after so many steps, or at last after so many seconds."""
         solver = self._z3.Solver(ctx=self._context)
         solver.set("rlimit", effort)
-        solver.set("timeout", int(seconds * 1000))
+        solver.set("timeout", SECONDS * 1000)
         return solver
 
 
@@ -151,23 +136,19 @@ class Products:
 
     def laws(self) -> list[Any]:
         """What holds of the products that were met."""
-        found = self._xor_laws()
+        z3, found = self._z3, self._xor_laws()
         for a, b, result in self._made.values():
-            found += self._of_one(a, b, result)
+            found += [
+                z3.Implies(z3.Or(a == 0, b == 0), result == 0),
+                z3.Implies(a == 1, result == b),
+                z3.Implies(b == 1, result == a),
+                z3.Implies(z3.And(a >= 1, b >= 1), z3.And(result >= a, result >= b)),
+                z3.Implies(z3.And(a <= -1, b >= 1), z3.And(result <= a, result <= -b)),
+                z3.Implies(z3.And(b <= -1, a >= 1), z3.And(result <= b, result <= -a)),
+            ]
         for one, other in combinations(self._made.values(), 2):
             found += self._of_two(one, other)
         return found
-
-    def _of_one(self, a: Any, b: Any, result: Any) -> list[Any]:
-        z3 = self._z3
-        return [
-            z3.Implies(z3.Or(a == 0, b == 0), result == 0),
-            z3.Implies(a == 1, result == b),
-            z3.Implies(b == 1, result == a),
-            z3.Implies(z3.And(a >= 1, b >= 1), z3.And(result >= a, result >= b)),
-            z3.Implies(z3.And(a <= -1, b >= 1), z3.And(result <= a, result <= -b)),
-            z3.Implies(z3.And(b <= -1, a >= 1), z3.And(result <= b, result <= -a)),
-        ]
 
     def _of_two(self, one: tuple[Any, Any, Any], other: tuple[Any, Any, Any]) -> list[Any]:
         """Two multiples of one number are equal, or at least that number apart."""
@@ -200,7 +181,7 @@ class Encoding:
         self.facts: list[Any] = []
         self.lengths: dict[tuple[int, object], Any] = {}
         self.scalars: dict[object, Any] = {}
-        self._integers: list[Any] = []
+        self.integer_scalars: list[Any] = []
         self._sizes: dict[str, Any] = {}
         self._functions: dict[object, Any] = {}
         for axis in launch.axes:
@@ -228,16 +209,8 @@ class Encoding:
             whole = self.products.times(groups, local)
             self.facts += [size <= whole, size > whole - local]
 
-    def size(self, axis: str) -> Any:
-        """The size of the range along an axis."""
-        return self._sizes[f"max_{axis}"]
-
-    def local(self, axis: str) -> Any:
-        """The size of a group along an axis."""
-        return self._sizes[f"local_max_{axis}"]
-
     def grid(self, name: str) -> Any:
-        """A field of the kernel context that is the same for all."""
+        """A field of the kernel context that is the same for all, such as `max_x`."""
         if name not in self._sizes:
             found = self._sizes[name] = self.z3.Int(name)
             self.facts.append(found >= 0)
@@ -245,32 +218,20 @@ class Encoding:
 
     def scalar(self, leaf: Expr) -> Any:
         """The number of a parameter; one of a float is a name for it."""
-        key: Any = leaf.what
-        found = self.scalars.get(key)
-        if found is None:
-            given = self.launch.scalars.get(key)
-            found = self.scalars[key] = given if given is not None else self.z3.Int(f"s{key}")
-            if given is None:
-                self.facts += _within(found, leaf.type)
+        if leaf.what not in self.scalars:
+            found = self.scalars[leaf.what] = self.z3.Int(f"s{leaf.what}")
+            self.facts += _within(found, leaf.type)
             if leaf.type.is_integer:
-                self._integers.append(key)
-        return found
-
-    def integer_scalars(self) -> list[Any]:
-        """The arguments that are integers and not given."""
-        return [self.scalars[key] for key in self._integers if key not in self.launch.scalars]
+                self.integer_scalars.append(found)
+        return self.scalars[leaf.what]
 
     def length(self, leaf: Expr) -> Any:
         """The length or extent of a buffer."""
         key: Any = leaf.what
-        found = self.lengths.get(key)
-        if found is None:
-            given = self.launch.lengths.get(key)
-            found = given if given is not None else self.z3.Int(f"n{key}")
-            self.lengths[key] = found
-            if given is None:
-                self.facts += [found >= 1, found <= LARGEST]
-        return found
+        if key not in self.lengths:
+            found = self.lengths[key] = self.z3.Int(f"n{key}")
+            self.facts += [found >= 1, found <= LARGEST]
+        return self.lengths[key]
 
     def function(self, key: object, arity: int) -> Any:
         """A function that is the same for all work items."""
@@ -288,11 +249,9 @@ class Encoding:
             if name.startswith("local_max") and not isinstance(size, int):
                 found.append(size <= 2)
         for scalar in self.scalars.values():
-            if not isinstance(scalar, int):
-                found += [scalar >= 1, scalar <= 8]
+            found += [scalar >= 1, scalar <= 8]
         for length in self.lengths.values():
-            if not isinstance(length, int):
-                found += [length <= 4096, length >= 64]
+            found += [length <= 4096, length >= 64]
         return found
 
     def read(self, model: Any, term: Any) -> int:
@@ -334,20 +293,21 @@ class ItemTerms:
         self._known: dict[int, Any] = {}
         self._ids: dict[str, Any] = {}
         self._facts: list[Any] = []
-        self._leaves: dict[int, Expr] = {}
+        self.leaves: dict[int, Expr] = {}
+        """The unknown numbers that were met."""
         self._divisions: dict[tuple[int, int], tuple[Any, ...]] = {}
         for axis in encoding.launch.axes:
             self._axis(axis)
 
     def _axis(self, axis: str) -> None:
         encoding = self.encoding
-        size = encoding.size(axis)
+        size = encoding.grid(f"max_{axis}")
         if not encoding.launch.has_groups:
             place = self._ids[axis] = self._variable(axis)
             self._facts += [place >= 0, place < size]
             return
         local, group = self._variable(f"local_{axis}"), self._variable(f"group_{axis}")
-        width, groups = encoding.local(axis), encoding.grid(f"group_max_{axis}")
+        width, groups = encoding.grid(f"local_max_{axis}"), encoding.grid(f"group_max_{axis}")
         self._facts += [local >= 0, local < width, group >= 0, group < groups]
         start = encoding.products.times(group, width)
         place = start + local
@@ -369,24 +329,17 @@ class ItemTerms:
 
     def place(self) -> list[Any]:
         """What tells the item from others."""
-        names = [f"local_{axis}" for axis in self.encoding.launch.axes]
-        if not self.encoding.launch.has_groups:
-            return [self._ids[axis] for axis in self.encoding.launch.axes]
-        return [self._ids[name] for name in names] + self.groups()
+        in_groups = self.encoding.launch.has_groups
+        return self.ids("local_") + self.ids("group_") if in_groups else self.ids()
 
-    def ids(self) -> list[Any]:
-        """Its global ids."""
-        return [self._ids[axis] for axis in self.encoding.launch.axes]
-
-    def groups(self) -> list[Any]:
-        """The ids of its group."""
-        return [self._ids[f"group_{axis}"] for axis in self.encoding.launch.axes]
+    def ids(self, kind: str = "") -> list[Any]:
+        """Its ids along each axis: the global ones, `local_` or `group_`."""
+        return [self._ids[f"{kind}{axis}"] for axis in self.encoding.launch.axes]
 
     def id_in(self, model: Any) -> Item:
         """Its global ids in an example."""
-        axes = self.encoding.launch.axes
-        read = self.encoding.read
-        x, y, z = (read(model, self._ids[a]) if a in axes else 0 for a in AXES)
+        ids = [self.encoding.read(model, place) for place in self.ids()]
+        x, y, z = (*ids, 0, 0)[:3]
         return x, y, z
 
     # -- terms
@@ -403,10 +356,6 @@ class ItemTerms:
         is_truth = self.z3.is_expr(found) and self.z3.is_bool(found)
         return self.z3.If(found, 1, 0) if is_truth else found
 
-    def has(self, leaf: Expr) -> bool:
-        """Whether a leaf was met."""
-        return leaf.number in self._known
-
     def value(self, term: Expr) -> Any:
         """A term as z3 knows it."""
         found = self._known.get(term.number)
@@ -415,7 +364,7 @@ class ItemTerms:
             found = self.z3.IntVal(made) if isinstance(made, int) else made
             self._known[term.number] = found
             if term.op in {"opaque", "turns", "turn", "data", "fn"}:
-                self._leaves[term.number] = term
+                self.leaves[term.number] = term
         return found
 
     def _made(self, term: Expr) -> Any:
@@ -438,8 +387,17 @@ class ItemTerms:
                 found = encoding.products.xor(*[self.number(arg) for arg in term.args])
             case "opaque" | "turn" | "turns" | "fn":
                 found = self._unknown(term)
+            case "and":
+                found = self.z3.And(*[self.truth(arg) for arg in term.args])
+            case "or":
+                found = self.z3.Or(*[self.truth(arg) for arg in term.args])
+            case "not":
+                found = self.z3.Not(self.truth(term.args[0]))
+            case "select":
+                condition, then, otherwise = term.args
+                found = self.z3.If(self.truth(condition), self.number(then), self.number(otherwise))
             case _:
-                found = self._operation(term)
+                found = self._arithmetic(term, [self.number(arg) for arg in term.args])
         return found
 
     def _function(self, term: Expr) -> Any:
@@ -452,30 +410,11 @@ class ItemTerms:
         name = f"{term.op}{term.number}_{self.number_}"
         made = self.z3.Bool(name) if term.type is BOOL else self.z3.Int(name)
         self.variables.append(made)
-        if term.type is BOOL:
-            return made
-        found = made
-        if term.op in {"opaque", "fn"}:
-            self._facts += _within(found, term.type)
-        else:
-            self._facts += [found >= 0, found <= LARGEST]
-        return found
-
-    def _operation(self, term: Expr) -> Any:
-        z3 = self.z3
-        match term.op:
-            case "and":
-                return z3.And(*[self.truth(arg) for arg in term.args])
-            case "or":
-                return z3.Or(*[self.truth(arg) for arg in term.args])
-            case "not":
-                return z3.Not(self.truth(term.args[0]))
-            case "select":
-                condition, then, otherwise = term.args
-                return z3.If(self.truth(condition), self.number(then), self.number(otherwise))
-            case _:
-                args = [self.number(arg) for arg in term.args]
-                return self._arithmetic(term, args)
+        if term.op in {"turn", "turns"}:
+            self._facts += [made >= 0, made <= LARGEST]
+        elif term.type is not BOOL:
+            self._facts += _within(made, term.type)
+        return made
 
     def _arithmetic(self, term: Expr, args: list[Any]) -> Any:
         match term.op:
@@ -544,17 +483,13 @@ class ItemTerms:
         """What holds of this item and of every unknown number in its terms."""
         done: set[int] = set()
         while True:
-            waiting = [n for n in self._leaves if n not in done]
+            waiting = [n for n in self.leaves if n not in done]
             if not waiting:
                 return self._facts
             for number in waiting:
                 done.add(number)
                 for fact in self.encoding.terms.facts.get(number, []):
                     self._facts.append(self.truth(fact))
-
-    def leaves(self) -> Iterable[Expr]:
-        """The unknown numbers that were met."""
-        return list(self._leaves.values())
 
     def sharing(self, leaf: Expr) -> tuple[Level, tuple[LoopMark, ...]]:
         """How far an unknown number is the same, and in which loops."""
@@ -581,5 +516,7 @@ class ItemTerms:
 
     def tickets(self, counters: frozenset[object]) -> list[tuple[Expr, object]]:
         """The numbers that were drawn from some counters."""
-        found = [(leaf, self.encoding.terms.unknowns.get(leaf.number)) for leaf in self.leaves()]
+        found = [
+            (leaf, self.encoding.terms.unknowns.get(leaf.number)) for leaf in self.leaves.values()
+        ]
         return [(leaf, why.ticket) for leaf, why in found if why and why.ticket in counters]

@@ -8,15 +8,14 @@ from trilby.linting.decide.question import (
     Cover,
     Example,
     ItemPart,
-    Proved,
+    Outcome,
     Question,
-    Undecided,
     missing_data,
     missing_rest,
     unknown_leaves,
 )
 from trilby.linting.dispatches import inside_of
-from trilby.linting.findings import Finding, element_text, launch_text
+from trilby.linting.findings import Finding, element_text
 from trilby.linting.kernel_facts import KernelFacts
 from trilby.linting.lint_registry import kernel_lint
 
@@ -27,7 +26,7 @@ from trilby.linting.lint_registry import kernel_lint
 # the read, or in a loop around both.
 
 
-def unwritten_reads(facts: "KernelFacts") -> Iterator[tuple[MemoryAccess, Example | None, str]]:
+def unwritten_reads(facts: KernelFacts) -> Iterator[tuple[MemoryAccess, Example | None, str]]:
     """Reads of local memory with an example that shows it, or with what is missing to tell."""
     seen: set[object] = set()
     for access in facts.of_kind("local"):
@@ -60,26 +59,26 @@ def _is_own(writer: MemoryAccess, reader: MemoryAccess) -> bool:
 
 
 def _judged(
-    facts: "KernelFacts", reader: MemoryAccess, writers: list[MemoryAccess]
+    facts: KernelFacts, reader: MemoryAccess, writers: list[MemoryAccess]
 ) -> tuple[Example | None, str]:
     terms = facts.walked.terms
     plain = [w for w in writers if _is_plain(w, reader)]
-    if plain and isinstance(_asked(facts, reader, plain, strict=True), Proved):
+    if plain and _asked(facts, reader, plain, strict=True) is None:
         return None, ""
     vague = [w for w in writers if missing_data(terms, w.indices)]
     if vague:
         line, why = vague[0].location.line, missing_data(terms, vague[0].indices)
         return None, f"for a write in line {line} {why}"
     outcome = _asked(facts, reader, writers, strict=True)
-    if isinstance(outcome, Undecided):
-        return None, outcome.reason
+    if isinstance(outcome, str):
+        return None, outcome
     if isinstance(outcome, Example):
         missing = missing_data(terms, (*reader.indices, *reader.guards))
         return (None, missing) if missing else (outcome, "")
     if any(unknown_leaves(w.guards) for w in writers):
         sure = [w for w in writers if all(x.op == "fn" for x in unknown_leaves(w.guards))]
         loose = _asked(facts, reader, sure, strict=False)
-        if not isinstance(loose, Proved):
+        if loose is not None:
             return None, "whether it is written depends on data"
     return None, ""
 
@@ -91,8 +90,8 @@ def _is_plain(writer: MemoryAccess, reader: MemoryAccess) -> bool:
 
 
 def _asked(
-    facts: "KernelFacts", reader: MemoryAccess, writers: list[MemoryAccess], *, strict: bool
-) -> Proved | Undecided | Example:
+    facts: KernelFacts, reader: MemoryAccess, writers: list[MemoryAccess], *, strict: bool
+) -> Outcome:
     """Is there a read of an element that none of the writes fills?
 
     Strictly, whatever the data is that decides over the writes.
@@ -156,13 +155,13 @@ def _parted(facts: KernelFacts, stop: Stop) -> Iterator[Finding]:
         assumed=facts.contract.races,
     )
     outcome = facts.decider.decide(question)
-    if isinstance(outcome, Proved):
+    if outcome is None:
         return
-    missing = outcome.reason if isinstance(outcome, Undecided) else ""
+    missing = outcome if isinstance(outcome, str) else ""
     why = "behind an early return" if stop.after_return else "under a condition"
     if stop.loops:
         why = "in a loop that not all leave together"
-    if isinstance(outcome, Undecided) or not facts.examples.confirm_divergence(outcome):
+    if isinstance(outcome, str) or not facts.examples.confirm_divergence(outcome):
         missing = missing or missing_rest(terms, stop.guards, "they part")
         yield barrier_divergence.unknown(
             f"whether all work items of a group reach this barrier cannot be told: {missing}",
@@ -174,7 +173,7 @@ def _parted(facts: KernelFacts, stop: Stop) -> Iterator[Finding]:
     one, other = (witness.item_text(item) for item in outcome.items)
     yield barrier_divergence.bug(
         f"work item {one} waits at this barrier, {why}, and {other} of the same group does not, "
-        f"in {launch_text(witness)}",
+        f"in {witness.launch}",
         stop.location,
         "move the barrier to where all work items of the group come by",
         witness=witness,
@@ -202,7 +201,7 @@ def local_unwritten(facts: KernelFacts) -> Iterator[Finding]:
         (item,) = example.items
         yield local_unwritten.bug(
             f"work item {witness.item_text(item)} reads `{element}`, which no work item of its "
-            f"group has written, in {launch_text(witness)}",
+            f"group has written, in {witness.launch}",
             access.location,
             "write all of it first, and put a barrier behind",
             witness=witness,

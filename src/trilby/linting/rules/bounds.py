@@ -10,17 +10,15 @@ from trilby.linting.contract import compares_id, id_index, is_guarded
 from trilby.linting.decide.question import (
     Example,
     ItemPart,
-    Proved,
     Question,
-    Undecided,
     missing_data,
     missing_rest,
 )
-from trilby.linting.dispatches import AXES, extents_of
-from trilby.linting.findings import Finding, element_text, launch_text
+from trilby.linting.dispatches import AXES, extents_of, lengths_in
+from trilby.linting.findings import Finding, element_text
 from trilby.linting.kernel_facts import KernelFacts
 from trilby.linting.lint_registry import kernel_lint
-from trilby.linting.terms import Terms, leaves_of
+from trilby.linting.terms import leaves_of
 
 # ------------------------------------------------------------------------------------------- bounds
 # Which accesses can leave their array, in which launch, and whether that is the kernel's fault.
@@ -51,13 +49,8 @@ class Overrun:
     example: Example | None = None
     missing: str = ""
 
-    @property
-    def is_up_to_the_launch(self) -> bool:
-        """True where the access is right for launches that fit."""
-        return self.example is None and not self.missing
 
-
-def overruns(facts: "KernelFacts") -> Iterator[Overrun]:
+def overruns(facts: KernelFacts) -> Iterator[Overrun]:
     """Every index that is not proved to be inside."""
     done: set[object] = set()
     vague: set[object] = set()
@@ -74,7 +67,7 @@ def overruns(facts: "KernelFacts") -> Iterator[Overrun]:
                     yield found
 
 
-def _overrun(facts: "KernelFacts", asked: Overrun) -> Iterator[Overrun]:
+def _overrun(facts: KernelFacts, asked: Overrun) -> Iterator[Overrun]:
     terms = facts.walked.terms
     inside = terms.both(
         terms.compare("le", terms.number(0), asked.index),
@@ -86,7 +79,7 @@ def _overrun(facts: "KernelFacts", asked: Overrun) -> Iterator[Overrun]:
     assumed = facts.contract.bounds if _counts_on_contract(asked) else facts.contract.races
     missing = missing_data(terms, (asked.index,))
     question = Question(terms, facts.launch, (part,), assumed=assumed, wants_example=False)
-    if isinstance(facts.decider.decide(question), Proved):
+    if facts.decider.decide(question) is None:
         return
     if missing:
         yield replace(asked, missing=missing)
@@ -97,33 +90,29 @@ def _overrun(facts: "KernelFacts", asked: Overrun) -> Iterator[Overrun]:
         yield asked
         return
     outcome = facts.decider.decide(replace(question, wants_example=True))
-    if not isinstance(outcome, Proved):
+    if outcome is not None:
         yield _shown(facts, asked, outcome, is_at_fault=fits is not None)
 
 
 def _shown(
-    facts: "KernelFacts", asked: Overrun, outcome: Undecided | Example, *, is_at_fault: bool
+    facts: KernelFacts, asked: Overrun, outcome: Example | str, *, is_at_fault: bool
 ) -> Overrun:
     """With an example that was run, or with why there is none."""
     terms, access = facts.walked.terms, asked.access
-    if isinstance(outcome, Undecided):
-        return replace(asked, missing=outcome.reason)
+    if isinstance(outcome, str):
+        return replace(asked, missing=outcome)
     if not is_at_fault:
         return replace(asked, missing="the launches that it fits were not found")
-    if _missing_guards(terms, access):
-        return replace(asked, missing=_missing_guards(terms, access))
+    missing = missing_data(terms, access.guards)
+    if missing:
+        missing = missing.replace("the index depends", "whether it happens depends")
+        return replace(asked, missing=missing)
     if facts.examples.confirm(outcome, (access,)):
         return replace(asked, example=outcome)
     return replace(asked, missing=missing_rest(terms, access.guards, "it happens"))
 
 
-def _missing_guards(terms: Terms, access: MemoryAccess) -> str:
-    """What is not known of the conditions, where they come out of data."""
-    found = missing_data(terms, access.guards)
-    return found.replace("the index depends", "whether it happens depends")
-
-
-def _is_never_far_out(facts: "KernelFacts", asked: Overrun) -> bool:
+def _is_never_far_out(facts: KernelFacts, asked: Overrun) -> bool:
     """True for `list[kc.x % 5]` where there are four: larger launches are no further out.
 
     So no launch is too large for it, and those that show it are meant.
@@ -138,7 +127,7 @@ def _is_never_far_out(facts: "KernelFacts", asked: Overrun) -> bool:
     )
     part = ItemPart(asked.access.guards, asked.access.indices, fails=near)
     question = Question(terms, facts.launch, (part,), wants_example=False)
-    return isinstance(facts.decider.decide(question), Proved)
+    return facts.decider.decide(question) is None
 
 
 def _counts_on_contract(asked: Overrun) -> bool:
@@ -146,22 +135,20 @@ def _counts_on_contract(asked: Overrun) -> bool:
     return not any(is_guarded(asked.access, axis) for axis in AXES)
 
 
-def _is_meant(facts: "KernelFacts", asked: Overrun) -> bool:
+def _is_meant(facts: KernelFacts, asked: Overrun) -> bool:
     """True for `a.array[kc.x + 1]`: the range is as long as the array, or the dispatch says so."""
     axis = id_index(asked.index, asked.extent)
     launch = facts.launch
     for relation in launch.relations:
-        keys = relation.number.keys(launch.parameters)
+        keys = lengths_in(relation.number, launch.parameters)
         if relation.what == f"max_{axis}" and asked.extent.what in keys:
             return True
     if launch.parameters:  # a dispatch that was seen, of a range that has to do with other things
         return False
-    if launch.is_given and not launch.lengths:
-        return axis != ""
-    return axis != "" and _counts_on_contract(asked)
+    return axis != "" and (launch.is_given or _counts_on_contract(asked))
 
 
-def _fits_some_launch(facts: "KernelFacts", asked: Overrun, inside: Expr) -> bool | None:
+def _fits_some_launch(facts: KernelFacts, asked: Overrun, inside: Expr) -> bool | None:
     """Whether there is a launch of some items in which all of them stay inside."""
     launch = facts.launch
     most = (4, 3, 2)[len(launch.axes) - 1]
@@ -192,8 +179,11 @@ def out_of_bounds(facts: KernelFacts) -> Iterator[Finding]:
     compute function is linted.
     """
     for overrun in overruns(facts):
-        if overrun.is_up_to_the_launch:
-            facts.assumptions[_assumed(overrun)] = None
+        if overrun.example is None and not overrun.missing:
+            access = overrun.access
+            place = f"`{access.text}` in line {access.location.line}"
+            told = f"`{access.memory.name}` is large enough for {place}"
+            facts.assumptions[told] = None
         else:
             yield _finding(facts, overrun)
     for lost in {one.location: one for one in facts.walked.lost}.values():
@@ -202,12 +192,6 @@ def out_of_bounds(facts: KernelFacts) -> Iterator[Finding]:
             lost.location,
             "make it plainer, or silence this with its id",
         )
-
-
-def _assumed(overrun: Overrun) -> str:
-    access = overrun.access
-    name, line = access.memory.name, access.location.line
-    return f"`{name}` is large enough for `{access.text}` in line {line}"
 
 
 def _finding(facts: KernelFacts, overrun: Overrun) -> Finding:
@@ -226,7 +210,7 @@ def _finding(facts: KernelFacts, overrun: Overrun) -> Finding:
     index = overrun.example.indices[overrun.axis]
     return out_of_bounds.bug(
         f"work item {witness.item_text(item)} {verb} `{element}`, which is not there, in "
-        f"{launch_text(witness)}",
+        f"{witness.launch}",
         access.location,
         "indices count from 0 and do not wrap around: guard the left edge"
         if index < 0

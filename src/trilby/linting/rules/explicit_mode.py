@@ -61,19 +61,16 @@ class _Straight:
             var = self._loaded.get(value)
             if var is None or not isinstance(value.type, BufferType | NDArrayType):
                 continue
-            before = current.setdefault(var, op)
+            before, name = current.setdefault(var, op), self._names.get(var, value.hint)
             if before is not op:
-                yield self._finding(op, kind, self._names.get(var, value.hint), before)
-
-    def _finding(self, op: Op, kind: str, name: str, before: Op) -> Finding:
-        return transfer_repeated.bug(
-            f"this `{kind}` of `{name}` moves nothing: both sides have it since line "
-            f"{before.location.line}",
-            op.location,
-            "leave it out",
-            others=(before.location,),
-            about=name,
-        )
+                yield transfer_repeated.bug(
+                    f"this `{kind}` of `{name}` moves nothing: both sides have it since line "
+                    f"{before.location.line}",
+                    op.location,
+                    "leave it out",
+                    others=(before.location,),
+                    about=name,
+                )
 
 
 def _method(op: HostValue) -> str:

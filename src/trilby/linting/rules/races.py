@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator
 
-from trilby.linting.findings import Finding, element_text, launch_text
+from trilby.linting.accesses import Does
+from trilby.linting.findings import Finding, element_text
 from trilby.linting.kernel_facts import Collision, KernelFacts, RaceKind
 from trilby.linting.lint_registry import Lint, kernel_lint
 
@@ -18,8 +19,7 @@ def race_write_write(facts: KernelFacts) -> Iterator[Finding]:
 
     Give every work item an element of its own, or use an atomic operation.
     """
-    yield from _findings(facts, "write-write", race_write_write)
-    yield from _lost(facts, race_write_write, "write")
+    yield from _findings(facts, "write-write", race_write_write, "write")
 
 
 @kernel_lint("race-read-write", severity="error")
@@ -30,8 +30,7 @@ def race_read_write(facts: KernelFacts) -> Iterator[Finding]:
     the write and the read. Between groups there is no order: write to a second buffer, or
     dispatch a second kernel.
     """
-    yield from _findings(facts, "read-write", race_read_write)
-    yield from _lost(facts, race_read_write, "read")
+    yield from _findings(facts, "read-write", race_read_write, "read")
 
 
 @kernel_lint("race-plain-atomic", severity="error")
@@ -41,8 +40,7 @@ def race_plain_atomic(facts: KernelFacts) -> Iterator[Finding]:
     An atomic operation is indivisible for other atomic operations only. Use atomics for every
     access, or order the two by a barrier or a second dispatch.
     """
-    yield from _findings(facts, "plain-atomic", race_plain_atomic)
-    yield from _lost(facts, race_plain_atomic, "atomic")
+    yield from _findings(facts, "plain-atomic", race_plain_atomic, "atomic")
 
 
 _VERBS = {"read": "reads", "write": "writes", "atomic": "changes"}
@@ -55,8 +53,11 @@ _ADVICE = {
 _BENIGN = "let one work item do it, or silence this with its id"
 
 
-def _findings(facts: KernelFacts, kind: RaceKind, lint: Lint) -> Iterator[Finding]:
-    """One finding for each pair of lines: what is proved, then what is unknown, then benign."""
+def _findings(facts: KernelFacts, kind: RaceKind, lint: Lint, does: Does) -> Iterator[Finding]:
+    """One finding for each pair of lines: what is proved, then what is unknown, then benign.
+
+    And one for each access that does such a thing and could not be followed.
+    """
     seen: set[object] = set()
     ordered = sorted(facts.collisions, key=lambda one: (one.is_benign, one.example is None))
     for one in ordered:
@@ -65,10 +66,6 @@ def _findings(facts: KernelFacts, kind: RaceKind, lint: Lint) -> Iterator[Findin
         if one.kind == kind and key not in seen:
             seen.add(key)
             yield _finding(facts, one, lint)
-
-
-def _lost(facts: KernelFacts, lint: Lint, does: str) -> Iterator[Finding]:
-    """One finding for each access that could not be followed."""
     for lost in facts.walked.lost:
         if lost.does == does:
             yield lint.unknown(
@@ -106,9 +103,9 @@ def _finding(facts: KernelFacts, one: Collision, lint: Lint) -> Finding:
             f"work item {one_item} {_VERBS[first.does]} and {other} {_VERBS[second.does]} "
             f"`{element}`"
         )
-    told = f"{what} in {launch_text(witness)}, and nothing orders them"
+    told = f"{what} in {witness.launch}, and nothing orders them"
     if one.is_benign:
-        told = f"benign: {what} in {launch_text(witness)}, all with the same value"
+        told = f"benign: {what} in {witness.launch}, all with the same value"
     return lint.bug(
         told,
         first.location,

@@ -2,7 +2,6 @@
 
 import ast
 from collections.abc import Iterator, Sequence
-from dataclasses import field
 
 from trilby.analysis.access import AccessMode, access_table
 from trilby.analysis.alias import PlainExpression, Reference, Reload
@@ -10,7 +9,6 @@ from trilby.analysis.host.trees import calls_method
 from trilby.analysis.reach import ComputeGraph, short_name
 from trilby.data.dtypes import ScalarType
 from trilby.data.schema import ArrayType, BufferType, NDArrayType, Type, type_at
-from trilby.dataclass import dataclass
 from trilby.linting.compute_facts import ComputeFacts, PlacedCopy
 from trilby.linting.findings import Finding
 from trilby.linting.lint_registry import compute_lint
@@ -18,8 +16,6 @@ from trilby.model.op import Func, Op, blocks, operands, walk
 from trilby.model.ops.core import Var, VarLoad, VarStore
 from trilby.model.ops.host import Dispatch, HostFor, HostRun, HostValue, HostView, HostWith
 from trilby.model.ops.memory import Load
-from trilby.model.value import Value
-from trilby.source import Location
 
 # --------------------------------------------------------------------------------------- names used
 # What becomes of the local names of a compute function that hold buffers.
@@ -27,59 +23,38 @@ from trilby.source import Location
 _MAKERS = ("create", "of", "array")
 
 
-@dataclass(slots=True)
-class NameUses:
-    """A name: whether its buffer is made in the function, who writes it, and whether it is read."""
-
-    name: str
-    location: Location
-    is_made_here: bool
-    written: list[str] = field(default_factory=list[str])
-    read: bool = False
-
-
-def uses_of(func: Func, graph: ComputeGraph) -> Iterator[NameUses]:
+def buffers_made(func: Func) -> Iterator[Var]:
     """Every local name that holds a buffer which is made in the function."""
     ops = list(walk(func.body))
     made = {op.result: op for op in ops if op.result is not None}
     for op in ops:
-        if isinstance(op, Var) and op.init:
-            source = made.get(op.init[0])
-            is_made = isinstance(source, HostValue) and calls_method(source.code, *_MAKERS)
-            if is_made:
-                uses = NameUses(op.name, op.location, is_made_here=True)
-                _follow(uses, op, ops, graph)
-                yield uses
+        source = made.get(op.init[0]) if isinstance(op, Var) and op.init else None
+        is_made = isinstance(source, HostValue) and calls_method(source.code, *_MAKERS)
+        if isinstance(op, Var) and is_made:
+            yield op
 
 
-def _follow(uses: NameUses, var: Var, ops: list[Op], graph: ComputeGraph) -> None:
+def writer_for_nobody(var: Var, func: Func, graph: ComputeGraph) -> str:
+    """The first kernel that writes the buffer of a name; empty where anybody reads it."""
+    ops = list(walk(func.body))
     loads = {op.result for op in ops if isinstance(op, VarLoad) and op.var is var.result}
+    writers: list[str] = []
     for op in ops:
-        texts = isinstance(op, HostValue | HostRun) and uses.name in op.uses
-        sets = isinstance(op, HostFor | HostRun | HostWith) and uses.name in op.sets
-        if texts or sets:
-            uses.read = True
-        elif any(value in loads for value in operands(op)):
-            if isinstance(op, Dispatch):
-                _dispatched(uses, op, loads, graph)
-            else:
-                uses.read = True
-
-
-def _dispatched(
-    uses: NameUses, op: Dispatch, loads: set[Value | None], graph: ComputeGraph
-) -> None:
-    kernel = graph.kernels.get(op.kernel)
-    if kernel is None or op.range in loads:
-        uses.read = True
-        return
-    access = {parameter.name: parameter.whole for parameter in access_table(kernel).parameters}
-    for value, param in zip(op.args, kernel.entry.params[1:], strict=False):
-        if value in loads:
-            done = access.get(param.hint, AccessMode.UNTOUCHED)
-            uses.read = uses.read or AccessMode.READS in done
-            if AccessMode.WRITES in done:
-                uses.written.append(short_name(op.kernel))
+        texts = isinstance(op, HostValue | HostRun) and var.name in op.uses
+        sets = isinstance(op, HostFor | HostRun | HostWith) and var.name in op.sets
+        if not texts and not sets and not any(value in loads for value in operands(op)):
+            continue
+        kernel = graph.kernels.get(op.kernel) if isinstance(op, Dispatch) else None
+        if not isinstance(op, Dispatch) or kernel is None or op.range in loads:
+            return ""
+        access = {parameter.name: parameter.whole for parameter in access_table(kernel).parameters}
+        for value, param in zip(op.args, kernel.entry.params[1:], strict=False):
+            does = access.get(param.hint, AccessMode.UNTOUCHED)
+            if value in loads and AccessMode.READS in does:
+                return ""
+            if value in loads and AccessMode.WRITES in does:
+                writers.append(short_name(op.kernel))
+    return writers[0] if writers else ""
 
 
 # ---------------------------------------------------------------------------------------- transfers
@@ -143,14 +118,10 @@ def _reader(placed: PlacedCopy, name: str) -> Op:
 def _spoken(func: Func, reference: Reference) -> str:
     """What the user calls a buffer."""
     if isinstance(reference, Reload):
-        names = (op.name for op in walk(func.body) if isinstance(op, Var))
-        values = (op.value for op in walk(func.body) if isinstance(op, Var))
-        return dict(zip(values, names, strict=True)).get(reference.var, "a buffer")
-    return (
-        reference.code
-        if isinstance(reference, PlainExpression)
-        else getattr(reference, "hint", "a buffer")
-    )
+        names = {op.value: op.name for op in walk(func.body) if isinstance(op, Var)}
+        return names.get(reference.var, "a buffer")
+    is_expression = isinstance(reference, PlainExpression)
+    return reference.code if is_expression else getattr(reference, "hint", "a buffer")
 
 
 def _cost(func: Func, name: str, path: str) -> str:
@@ -188,12 +159,12 @@ def never_read_back(facts: ComputeFacts) -> Iterator[Finding]:
     the result was forgotten.
     """
     for func in facts.graph.functions:
-        for uses in uses_of(func, facts.graph):
-            if uses.is_made_here and uses.written and not uses.read:
+        for var in buffers_made(func):
+            writer = writer_for_nobody(var, func, facts.graph)
+            if writer:
                 yield never_read_back.bug(
-                    f"`{uses.name}` is made here and written by `{uses.written[0]}`, and nobody "
-                    "reads it",
-                    uses.location,
+                    f"`{var.name}` is made here and written by `{writer}`, and nobody reads it",
+                    var.location,
                     "return it, read it, or leave the dispatch out",
                 )
 

@@ -5,6 +5,7 @@ shown stays where it is.
 """
 
 from collections.abc import Iterator
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -16,8 +17,7 @@ from trilby.data.ranges import Ranges
 from trilby.data.schema import ArrayType
 from trilby.data.segment import Segment
 from trilby.data.window import Window, window
-from trilby.dataclass import dataclass
-from trilby.runtime.content import LOCK, Content, Replica
+from trilby.runtime.content import LOCK
 from trilby.runtime.watch import Watch
 from trilby.tools.html.elements import Html, bytes_text, tag
 
@@ -25,28 +25,18 @@ from trilby.tools.html.elements import Html, bytes_text, tag
 # Where the content of a buffer is current, found out without moving any of it.
 
 
-class DeviceCopy(NamedTuple):
-    """What a device has of a buffer: how many bytes of it are current there."""
+class Residence(NamedTuple):
+    """Where a buffer is: what the host may look at now, from its start, and who has how much.
 
-    place: str
-    nbytes: int
-    shared: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Residence:
-    """Where a buffer is: what the host may look at now, from its start, and what devices have.
-
-    `nbytes` are the bytes of its data, and `host_bytes` those that are current on the host; the
-    lengths of arrays, which every copy has, do not count. `is_busy` is true while work is under
-    way that writes to the host's memory.
+    `nbytes` are the bytes of its data, and `places` has those that are current in each place, or
+    None for a device that works on the host's memory; the lengths of arrays, which every copy has,
+    do not count. `is_busy` is true while work is under way that writes to the host's memory.
     """
 
     host: Ranges
     nbytes: int
-    host_bytes: int
-    devices: tuple[DeviceCopy, ...]
-    is_busy: bool
+    places: dict[str, int | None]
+    is_busy: bool = False
 
 
 def residence_of(segment: Segment) -> Residence:
@@ -54,7 +44,7 @@ def residence_of(segment: Segment) -> Residence:
     whole = Ranges.span(0, segment.nbytes)
     watch = segment.watcher
     if not isinstance(watch, Watch):
-        return Residence(whole, whole.nbytes, whole.nbytes, (), is_busy=False)
+        return Residence(whole, whole.nbytes, {"host": whole.nbytes})
     with LOCK:
         content = watch.content
         replicas = content.replicas_of(segment.address, segment.nbytes)
@@ -62,23 +52,13 @@ def residence_of(segment: Segment) -> Residence:
         host = (content.host | content.fresh) & data
         for replica in replicas:
             data -= replica.lengths
-        copies = tuple(_copy(replica, data) for replica in replicas)
-        here, busy = host.shifted(-segment.address), _is_busy(content)
-        return Residence(here, data.nbytes, (host & data).nbytes, copies, is_busy=busy)
-
-
-def _copy(replica: Replica, data: Ranges) -> DeviceCopy:
-    current = data if replica.shared else replica.valid & data
-    return DeviceCopy(replica.owner.place, current.nbytes, replica.shared)
-
-
-def _is_busy(content: Content) -> bool:
-    arriving = any(not ticket.done for _, ticket in content.arriving)
-    return arriving or any(map(_is_written, content.replicas))
-
-
-def _is_written(replica: Replica) -> bool:
-    return replica.shared and any(not ticket.done for ticket in replica.writers)
+        places: dict[str, int | None] = {"host": (host & data).nbytes}
+        for replica in replicas:
+            places[replica.owner.place] = None if replica.shared else (replica.valid & data).nbytes
+        writers = [one.writers for one in content.replicas if one.shared]
+        arriving = [ticket for _, ticket in content.arriving]
+        is_busy = any(not ticket.done for ticket in chain(arriving, *writers))
+        return Residence(host.shifted(-segment.address), data.nbytes, places, is_busy)
 
 
 # ------------------------------------------------------------------------------------- buffer parts
@@ -120,7 +100,9 @@ def array_rows(array: NDArray[object]) -> Iterator[tuple[Html]]:
 
 def _values(shown: Window, residence: Residence) -> Html:
     """The first values, or why they are not shown."""
-    first = _first(shown)
+    live, first = shown.live, shown
+    if live.ndim and live.size:  # the first elements along the last axis
+        first = shown.part((*[0] * (live.ndim - 1), slice(0, MOST_VALUES)))
     if not first.live.size:
         return tag("span", "none", class_="quiet")
     if residence.is_busy:
@@ -128,33 +110,23 @@ def _values(shown: Window, residence: Residence) -> Html:
     if not residence.host.covers(first.ranges):
         return tag("span", "newer on the device", class_="quiet")
     numbers = first.live.reshape(-1).copy()
-    more = shown.live.size > numbers.size
+    more = live.size > numbers.size
     with np.printoptions(precision=6, suppress=True):
         text = ", ".join(str(number) for number in numbers[:MOST_VALUES])
     text = f"{text[:LONGEST]}…" if len(text) > LONGEST else text
     return tag("code", f"{text}, …" if more else text)
 
 
-def _first(shown: Window) -> Window:
-    """The first elements along the last axis."""
-    live = shown.live
-    if not live.ndim or not live.size:
-        return shown
-    return shown.part((*[0] * (live.ndim - 1), slice(0, MOST_VALUES)))
-
-
 def residence_line(segment: Segment) -> Html:
     """Where the content is."""
     found = residence_of(segment)
-    places = [_share("host", found.host_bytes, found.nbytes)]
-    for copy in found.devices:
-        share = _share(copy.place, copy.nbytes, found.nbytes)
-        places.append(f"{copy.place}: on the host's memory" if copy.shared else share)
-    return tag("p", "current on ", " · ".join(places), class_="note")
+    shares = [f"{place}: {_share(n, found.nbytes)}" for place, n in found.places.items()]
+    return tag("p", "current on ", " · ".join(shares), class_="note")
 
 
-def _share(place: str, nbytes: int, all_bytes: int) -> str:
+def _share(nbytes: int | None, all_bytes: int) -> str:
+    if nbytes is None:
+        return "on the host's memory"
     if nbytes >= all_bytes:
-        return f"{place}: all"
-    part = f"{bytes_text(nbytes)} of {bytes_text(all_bytes)}"
-    return f"{place}: {part if nbytes else 'nothing'}"
+        return "all"
+    return f"{bytes_text(nbytes)} of {bytes_text(all_bytes)}" if nbytes else "nothing"

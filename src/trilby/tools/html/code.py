@@ -28,13 +28,13 @@ def block(text: str, language: Language) -> Html:
 def changes(text: str) -> Html:
     """The text of a model whose new lines have a `+` in the margin, and those gone a `-`."""
     kinds = {"+": "added", "-": "removed"}
-    return tag("pre", *(_model_line(line, kinds.get(line[:1])) for line in text.split("\n")))
-
-
-def _model_line(line: str, change: str | None) -> Html:
-    """A line; one that has changed is drawn as a block, which ends by itself."""
-    shown = tag("span", line or " ", class_=change or "same")
-    return shown if change else Html(f"{shown}\n")
+    parts: list[str] = []
+    for line in text.split("\n"):
+        change = kinds.get(line[:1])
+        parts.append(tag("span", line or " ", class_=change or "same"))
+        if change is None:  # one that has changed is drawn as a block, which ends by itself
+            parts.append("\n")
+    return tag("pre", *parts)
 
 
 @cache

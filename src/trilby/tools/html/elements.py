@@ -1,11 +1,11 @@
 """HTML from Python: everything is escaped that is not HTML already."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cache
 from html import escape
+from itertools import islice
 from pathlib import Path
 
-from trilby.runtime.profile import time_text
 from trilby.version import VERSION
 
 _EMPTY = {"br", "circle", "col", "line", "meta", "path", "rect"}
@@ -55,9 +55,14 @@ def _plain(value: object) -> str:
     return str(value).encode("utf-8", "backslashreplace").decode()
 
 
-def table(columns: Iterable[str], rows: Iterable[Iterable[object]], class_: str = "") -> Html:
-    """A table; a column whose name begins with `#` has numbers, a cell may be HTML."""
-    names = list(columns)
+def table(names: Sequence[str], rows: Iterable[Iterable[object]], most: int | None = None) -> Html:
+    """A table; a column whose name begins with `#` has numbers, a cell may be HTML.
+
+    Of more rows than `most` the first are shown, and how many there are beyond.
+    """
+    found = iter(rows)
+    shown = list(islice(found, most))
+    more = sum(1 for _ in found)
     kinds = ["number" if name.startswith("#") else None for name in names]
     heads = (
         tag("th", name.removeprefix("#"), class_=kind, scope="col")
@@ -65,16 +70,31 @@ def table(columns: Iterable[str], rows: Iterable[Iterable[object]], class_: str 
     )
     body = (
         tag("tr", *(tag("td", cell, class_=k) for cell, k in zip(row, kinds, strict=True)))
-        for row in rows
+        for row in shown
     )
     inner = tag("table", tag("thead", tag("tr", *heads)), tag("tbody", *body))
-    return tag("div", inner, class_=f"scroll {class_}".strip())
+    rest = tag("p", f"and {counted(more, 'row')} more", class_="note") if more else None
+    return joined([tag("div", inner, class_="scroll"), rest])
 
 
 def section(title: str, *content: object, note: str = "", id_: str | None = None) -> Html:
     """A part of a page under a heading."""
     about = tag("p", note, class_="note") if note else None
     return tag("section", tag("h2", title), about, *content, id=id_)
+
+
+def svg(
+    kind: str, label: str, box: tuple[float, float, float], *parts: object, **style: str
+) -> Html:
+    """A drawing: its class, what it shows, and its left edge, width and height."""
+    left, width, height = box
+    view = f"{left} 0 {width} {height}"
+    return tag("svg", *parts, viewBox=view, **style, role="img", aria_label=label, class_=kind)
+
+
+def shortened(text: str, most: int) -> str:
+    """A text of no more letters than that."""
+    return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 def figures(pairs: Iterable[tuple[str, str, str]]) -> Html:
@@ -144,6 +164,3 @@ def ratio_text(ratio: float) -> str:
 def counted(count: int, what: str, several: str = "") -> str:
     """`1 copy`, `2 copies`."""
     return f"{count:,} {what if count == 1 else several or what + 's'}"
-
-
-__all__ = ["bytes_text", "counted", "ratio_text", "time_text"]

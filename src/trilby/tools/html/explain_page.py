@@ -4,20 +4,22 @@ from collections.abc import Iterator, Sequence
 from os import PathLike
 
 from trilby.model.text import to_text
+from trilby.runtime.compile import AnalysedKernel
 from trilby.runtime.tracing import TracedRun
-from trilby.tools.dataflow import dataflow_of
 from trilby.tools.explanation import (
     ExplainedFunction,
-    ExplainedKernel,
     Explanation,
     SourceLine,
+    native_models,
+    opencl_code,
     short_file,
+    source_lines,
 )
-from trilby.tools.html.bytes_svg import bytes_svg
 from trilby.tools.html.code import Language, block, changes, coloured
-from trilby.tools.html.elements import Html, joined, page, section, table, tag
+from trilby.tools.html.elements import Html, page, section, table, tag
+from trilby.tools.html.moved import bytes_svg
 from trilby.tools.html.report import ledger_section, run_figures
-from trilby.tools.margin import SIGNS, Note
+from trilby.tools.margin import SIGNS
 from trilby.tools.movements import movements
 from trilby.tools.output_files import write_output
 from trilby.transform.pipelines import Transformed, changed_lines
@@ -56,10 +58,10 @@ def _sections(explanation: Explanation) -> Iterator[Html]:
 
 
 def _note(explanation: Explanation) -> str:
-    signs = (
+    text = (
         f"{SIGNS['launch']} is a launch, {SIGNS['up']} a copy to the device and {SIGNS['down']} "
+        "one to the host, as they were placed before it ran"
     )
-    text = f"{signs}one to the host, as they were placed before it ran"
     if explanation.runs:
         text += f"; {SIGNS['ran-up']} and {SIGNS['ran-down']} are those that the run has made"
     return f"{text}."
@@ -71,48 +73,47 @@ def _listing(lines: Sequence[SourceLine]) -> Html:
     cells: list[Html] = []
     for line, text in zip(lines, code, strict=True):
         marked = " marked" if line.notes else ""
+        notes: list[Html] = []
+        for note in line.notes:
+            sign = tag("b", SIGNS[note.kind], class_=_COLOURS.get(note.kind, "quiet"))
+            notes.append(tag("p", sign, f" {note.text}", class_=f"note-{note.kind}"))
         cells += [
             tag("div", line.number, class_=f"line{marked}"),
             tag("div", Html(text or " "), class_=f"source{marked}"),
-            tag("div", *map(_remark, line.notes), class_=f"margin{marked}"),
+            tag("div", *notes, class_=f"margin{marked}"),
         ]
-    return tag("div", joined(cells), class_="listing")
-
-
-def _remark(note: Note) -> Html:
-    sign = tag("b", SIGNS[note.kind], class_=_COLOURS.get(note.kind, "quiet"))
-    return tag("p", sign, f" {note.text}", class_=f"note-{note.kind}")
+    return tag("div", *cells, class_="listing")
 
 
 def _run(run: TracedRun) -> Iterator[Html]:
-    rows, names = movements(run.ledger), dict(dataflow_of(run.ledger).buffers)
+    rows = movements(run.ledger)
     note = (
         f"On {run.place}, {run.device.name}. The line across a bar is the least that had to move."
     )
     if rows:
-        yield section("The run against the optimum", bytes_svg(rows, names), note=note)
+        yield section("The run against the optimum", bytes_svg(rows), note=note)
     yield ledger_section(run.ledger.copies)
 
 
-def _kernel(kernel: ExplainedKernel) -> Html:
+def _kernel(kernel: AnalysedKernel) -> Html:
     access = table(
         ("buffer", "type", "field", "access"),
         [
             (tag("span", one.name, class_="name"), str(one.type), tag("code", path), str(what))
-            for one in kernel.analysed.access.parameters
+            for one in kernel.access.parameters
             for path, what in one.fields.items()
         ],
     )
-    source = "\n".join(line.text for line in kernel.source)
-    footprint = str(kernel.analysed.footprint).partition("\n")[2]
+    source = "\n".join(line.text for line in source_lines(kernel.kernel))
+    footprint = str(kernel.footprint).partition("\n")[2]
     return section(
-        f"Kernel {kernel.name}",
+        f"Kernel {kernel.kernel.name}",
         block(source, "python"),
         tag("h3", "What it accesses"),
         access,
         _folded("What each work item touches", footprint, "text"),
-        *_steps(kernel.transformed, is_open=False),
-        _folded("The OpenCL that a device gets", kernel.code.strip(), "c"),
+        *_steps(native_models(kernel), is_open=False),
+        _folded("The OpenCL that a device gets", opencl_code(kernel).strip(), "c"),
     )
 
 

@@ -1,10 +1,10 @@
 """The graph of a run: lines of the host, buffers, kernels, and who reads and writes what."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from trilby.tools.dataflow import Dataflow, Edge
-from trilby.tools.html.elements import Html, tag
+from trilby.tools.dataflow import Dataflow
+from trilby.tools.html.elements import Html, shortened, svg, tag
 
 WIDTH = 1110
 ROW, BOX = 46, 28
@@ -23,6 +23,11 @@ class GraphBox(NamedTuple):
     right: float
     y: float = 0
 
+    @property
+    def x(self) -> float:
+        """The middle."""
+        return (self.left + self.right) / 2
+
 
 HOST = GraphBox("the host's lines", "host", 0, 250)
 BUFFERS = GraphBox("buffers", "buffer", 445, 665)
@@ -32,60 +37,41 @@ KERNELS = GraphBox("kernels", "kernel", 860, WIDTH)
 def graph_svg(flow: Dataflow) -> Html:
     """Three columns; an arrow to the right is a read by a kernel or a write by the host."""
     buffers = list(flow.buffers)[:MOST_NODES]
-    hosts = _ordered(list(flow.hosts)[:MOST_NODES], flow, buffers)
-    kernels = _ordered(list(flow.kernels)[:MOST_NODES], flow, buffers)
-    tallest = max(len(hosts), len(buffers), len(kernels), 1)
-    height = HEAD + tallest * ROW
-    boxes: dict[object, GraphBox] = {}
-    for column, keys, names in (
-        (HOST, [("host", name) for name in hosts], hosts),
-        (BUFFERS, [number for number, _ in buffers], [name for _, name in buffers]),
-        (KERNELS, [("kernel", name) for name in kernels], kernels),
-    ):
-        boxes |= dict(zip(keys, _boxes(column, names, height), strict=True))
-    kinds = dict.fromkeys(hosts, "host") | dict.fromkeys(kernels, "kernel")
-    lines = [part for edge in flow.edges for part in _edge(edge, kinds, boxes)]
-    columns = (HOST, BUFFERS, KERNELS) if hosts else (BUFFERS, KERNELS)
+    nodes: dict[GraphBox, Sequence[str | int]] = {
+        HOST: _actors(flow, "host", buffers),
+        BUFFERS: buffers,
+        KERNELS: _actors(flow, "kernel", buffers),
+    }
+    height = HEAD + max(1, *map(len, nodes.values())) * ROW
+    boxes: dict[str | int, GraphBox] = {}
+    for column, keys in nodes.items():
+        first = HEAD + (height - HEAD - len(keys) * ROW) / 2
+        for number, key in enumerate(keys):
+            name = key if isinstance(key, str) else flow.buffers[key]
+            boxes[key] = column._replace(name=name, y=first + number * ROW + ROW / 2)
+    lines = [part for edge in flow.edges.items() for part in _edge(edge, boxes)]
+    columns = [column for column in nodes if nodes[HOST] or column is not HOST]
+    heads = [tag("text", one.name, x=one.x, y=14, text_anchor="middle") for one in columns]
     left, width = columns[0].left, WIDTH - columns[0].left
-    heads = (
-        tag("text", column.name, x=(column.left + column.right) / 2, y=14, text_anchor="middle")
-        for column in columns
-    )
-    nodes = (_box(node) for node in boxes.values())
-    return tag(
-        "svg",
-        *heads,
-        *lines,
-        *nodes,
-        viewBox=f"{left} 0 {width} {height}",
-        style=f"max-width: {width}px",
-        role="img",
-        aria_label="graph of kernels and buffers",
-        class_="graph",
-    )
+    parts = (*heads, *lines, *map(_box, boxes.values()))
+    about = "graph of kernels and buffers"
+    return svg("graph", about, (left, width, height), *parts, style=f"max-width: {width}px")
 
 
-def _ordered(names: list[str], flow: Dataflow, buffers: Sequence[tuple[int, str]]) -> list[str]:
-    """Each beside the buffers that it uses, so that few arrows cross."""
-    places = {number: place for place, (number, _) in enumerate(buffers)}
+def _actors(flow: Dataflow, kind: str, buffers: Sequence[int]) -> list[str]:
+    """Those of a kind, each beside the buffers that it uses, so that few arrows cross."""
+    places = {number: place for place, number in enumerate(buffers)}
 
     def middle(name: str) -> float:
-        used = [places[e.buffer] for e in flow.edges if e.actor == name and e.buffer in places]
+        used = [places[n] for actor, n, _ in flow.edges if actor == name and n in places]
         return sum(used) / len(used) if used else 0.0
 
-    return sorted(names, key=middle)
-
-
-def _boxes(column: GraphBox, names: Iterable[str], height: float) -> Iterator[GraphBox]:
-    found = list(names)
-    first = HEAD + (height - HEAD - len(found) * ROW) / 2
-    for number, name in enumerate(found):
-        yield column._replace(name=name, y=first + number * ROW + ROW / 2)
+    names = [name for name, actor_kind in flow.actors.items() if actor_kind == kind]
+    return sorted(names[:MOST_NODES], key=middle)
 
 
 def _box(node: GraphBox) -> Html:
-    most = int((node.right - node.left - 20) / 7)
-    name = node.name if len(node.name) <= most else f"{node.name[: most - 1]}…"
+    width = node.right - node.left
     return tag(
         "g",
         tag("title", node.name),
@@ -93,15 +79,15 @@ def _box(node: GraphBox) -> Html:
             "rect",
             x=node.left + 1,
             y=node.y - BOX / 2,
-            width=node.right - node.left - 2,
+            width=width - 2,
             height=BOX,
             rx=14 if node.kind == "kernel" else 4,
             class_=f"node is-{node.kind}",
         ),
         tag(
             "text",
-            name,
-            x=(node.left + node.right) / 2,
+            shortened(node.name, int((width - 20) / 7)),
+            x=node.x,
             y=node.y + 4,
             text_anchor="middle",
             class_="strong",
@@ -109,21 +95,22 @@ def _box(node: GraphBox) -> Html:
     )
 
 
-def _edge(edge: Edge, kinds: dict[str, str], boxes: dict[object, GraphBox]) -> Iterator[Html]:
-    actor = boxes.get((kinds.get(edge.actor), edge.actor))
-    buffer = boxes.get(edge.buffer)
+def _edge(
+    edge: tuple[tuple[str, int, bool], int], boxes: dict[str | int, GraphBox]
+) -> Iterator[Html]:
+    (name, number, is_write), count = edge
+    actor, buffer = boxes.get(name), boxes.get(number)
     if actor is None or buffer is None:
         return
-    shift = -5 if edge.writes else 5  # a read and a write of the same two lie beside each other
+    shift = -5 if is_write else 5  # a read and a write of the same two lie beside each other
     if actor.kind == "host":
         start, end = (actor.right, actor.y), (buffer.left, buffer.y)
     else:
         start, end = (actor.left, actor.y), (buffer.right, buffer.y)
-    if not edge.writes:
+    if not is_write:
         start, end = end, start
     kind = "at-device" if actor.kind == "kernel" else "at-host"
-    verb = "writes" if edge.writes else "reads"
-    about = f"{edge.actor} {verb} {buffer.name}, {edge.count:,} times"
+    about = f"{name} {'writes' if is_write else 'reads'} {buffer.name}, {count:,} times"
     yield tag("g", tag("title", about), *_arrow(start, end, shift, kind))
 
 

@@ -5,7 +5,6 @@ All of it is bounded, whatever the size of what is shown, and nothing is moved t
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import singledispatch
-from itertools import islice
 
 from trilby.data.buffer import Buffer
 from trilby.data.ndarray import NDArray
@@ -13,24 +12,22 @@ from trilby.model.op import Func
 from trilby.model.text import to_text
 from trilby.runtime.compile import ContextOf
 from trilby.runtime.ledger import Ledger
-from trilby.runtime.profile import Copies, Profile
+from trilby.runtime.profile import Copies, Profile, time_text
 from trilby.runtime.tracing import TracedRun
-from trilby.tools.dataflow import dataflow_of, dataflow_of_context
+from trilby.tools.dataflow import dataflow_of_context
 from trilby.tools.html.buffer_parts import array_rows, buffer_rows, residence_line
-from trilby.tools.html.bytes_svg import bytes_svg
 from trilby.tools.html.code import changes
 from trilby.tools.html.elements import (
     Html,
     bytes_text,
     counted,
-    joined,
     ratio_text,
     stylesheet,
     table,
     tag,
-    time_text,
 )
 from trilby.tools.html.graph_svg import graph_svg
+from trilby.tools.html.moved import bytes_svg, copies_table
 from trilby.tools.html.timeline_svg import legend, timeline_svgs
 from trilby.tools.movements import movements
 from trilby.tools.timeline import timeline_of
@@ -52,13 +49,10 @@ def _shown(title: str, *parts: object) -> str:
     )
 
 
-def _bounded(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Html:
-    """A table of the first rows, and how many more there are."""
-    found = iter(rows)
-    first = list(islice(found, MOST_ROWS))
-    more = sum(1 for _ in found)
-    rest = tag("p", f"and {counted(more, 'row')} more", class_="note") if more else None
-    return joined([table(columns, first), rest]) if first else Html()
+def _bounded(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Html | None:
+    """A table of the first rows; nothing where there are none."""
+    found = list(rows)
+    return table(columns, found, MOST_ROWS) if found else None
 
 
 def _text(text: str) -> Html:
@@ -94,31 +88,13 @@ def _(thing: "NDArray[object]") -> str:
 
 @html_of.register
 def _(thing: Ledger) -> str:
-    rows, names = movements(thing), dict(dataflow_of(thing).buffers)
+    rows = movements(thing)
     moved = thing.bytes_up + thing.bytes_down
     title = f"{counted(len(thing.copies), 'copy', 'copies')}, {bytes_text(moved)}"
     least = f"{bytes_text(thing.optimal.buffer.nbytes)} is the least in whole buffers"
     note = tag("p", f"{least}: {ratio_text(thing.ratio)}", class_="note")
-    return _shown(title, note, bytes_svg(rows, names) if rows else None, _copies(thing))
-
-
-def _copies(ledger: Ledger) -> Html:
-    groups: dict[tuple[str, str, str, str], list[int]] = {}
-    for copy in ledger.copies:
-        place = copy.location.short if copy.location else ""
-        groups.setdefault((copy.direction, copy.buffer, copy.cause, place), []).append(copy.nbytes)
-    rows = (
-        (
-            tag("span", "→ device" if direction == "up" else "← host", class_=direction),
-            tag("span", buffer, class_="name"),
-            f"{len(sizes):,}",
-            bytes_text(sum(sizes)),
-            cause,
-            tag("span", place, class_="place"),
-        )
-        for (direction, buffer, cause, place), sizes in groups.items()
-    )
-    return _bounded(("", "buffer", "#copies", "#bytes", "because", "line"), rows)
+    copies = copies_table(thing.copies, MOST_ROWS) if thing.copies else None
+    return _shown(title, note, bytes_svg(rows) if rows else None, copies)
 
 
 @html_of.register

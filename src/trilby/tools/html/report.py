@@ -1,15 +1,16 @@
 """The report of a run: one page with its timeline, its copies, its graph and its hottest lines."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from os import PathLike
 
 from trilby.dataclass import dataclass
 from trilby.oracle.excess import Kind
-from trilby.runtime.ledger import Copy
+from trilby.runtime.ledger import Copy, Ledger
+from trilby.runtime.profile import time_text
 from trilby.runtime.tracing import TracedRun
 from trilby.source import Location, line_text
 from trilby.tools.dataflow import Dataflow, dataflow_of
-from trilby.tools.html.bytes_svg import MOST_BUFFERS, bytes_svg
 from trilby.tools.html.code import coloured
 from trilby.tools.html.elements import (
     Html,
@@ -21,73 +22,16 @@ from trilby.tools.html.elements import (
     section,
     table,
     tag,
-    time_text,
 )
 from trilby.tools.html.graph_svg import graph_svg
+from trilby.tools.html.moved import MOST_BUFFERS, bytes_svg, copies_table
 from trilby.tools.html.timeline_svg import legend, timeline_svgs
-from trilby.tools.movements import Movement, movements
+from trilby.tools.movements import Movement, buffer_names, movements
 from trilby.tools.output_files import write_output
 from trilby.tools.timeline import Timeline, timeline_of
 
-# ---------------------------------------------------------------------------------------- hot lines
-# Which lines of a program cost most: kernels that they dispatch, waits, and copies.
-
-
-@dataclass(slots=True)
-class HotLine:
-    """A line: what the device took for its dispatches, how long it waited, what moved for it."""
-
-    location: Location
-    kernels: dict[str, None]
-    dispatches: int = 0
-    execute_seconds: float = 0.0
-    wait_seconds: float = 0.0
-    copies: int = 0
-    bytes_up: int = 0
-    bytes_down: int = 0
-
-    @property
-    def seconds(self) -> float:
-        """What the device or the host spent because of it."""
-        return self.execute_seconds + self.wait_seconds
-
-    @property
-    def text(self) -> str:
-        """The line itself."""
-        return line_text(self.location).strip()
-
-
-def hot_lines(run: TracedRun) -> list[HotLine]:
-    """All lines with some cost, the hottest first."""
-    found: dict[tuple[str, int], HotLine] = {}
-
-    def at(location: Location) -> HotLine:
-        key = location.file, location.line
-        return found.setdefault(key, HotLine(location, {}))
-
-    for row in run.profile.dispatches:
-        line = at(row.location)
-        line.kernels[row.kernel] = None
-        line.dispatches += row.count
-        line.execute_seconds += row.execute_seconds
-    for wait in run.profile.waits:
-        at(wait.location).wait_seconds += wait.seconds
-    for copy in run.ledger.copies:
-        if copy.location is not None:
-            line = at(copy.location)
-            line.copies += 1
-            line.bytes_up += copy.nbytes if copy.direction == "up" else 0
-            line.bytes_down += copy.nbytes if copy.direction == "down" else 0
-    return sorted(
-        found.values(), key=lambda line: (-line.seconds, -line.bytes_up - line.bytes_down)
-    )
-
-
-# ------------------------------------------------------------------------------------------- report
-
 MOST_ROWS = 60
 """So many rows of a table are shown; what follows is counted."""
-
 
 MOST_NAMES = 6
 
@@ -112,13 +56,13 @@ def report_of(runs: Sequence[TracedRun], title: str) -> str:
 
 def run_sections(run: TracedRun, *, heading: bool) -> Iterator[Html]:
     """All parts of one run."""
-    timeline, rows, flow = timeline_of(run), movements(run.ledger), dataflow_of(run.ledger)
+    flow = dataflow_of(run.ledger)
     if heading:
         yield tag("h2", run.place, class_="device")
         yield tag("p", _about(run), class_="note")
     yield run_figures(run)
-    yield _timeline(timeline)
-    yield _bytes(rows, flow)
+    yield _timeline(timeline_of(run))
+    yield _bytes(run.ledger, movements(run.ledger))
     yield _graph(flow)
     yield _lines(hot_lines(run))
     yield ledger_section(run.ledger.copies)
@@ -169,37 +113,38 @@ def _timeline(timeline: Timeline) -> Html:
     return section("Timeline", *parts, legend(), note=note, id_="timeline")
 
 
-def _bytes(rows: Sequence[Movement], flow: Dataflow) -> Html:
+def _bytes(ledger: Ledger, rows: Sequence[Movement]) -> Html:
     if not rows:
         return section("Bytes per buffer", note="No buffer was used.", id_="bytes")
-    names = dict(flow.buffers)
-    beyond = list(_beyond(rows, names))
     least = "the least in whole buffers"
     colours = legend([("up", "to the device"), ("down", "to the host"), ("least", least)])
-    more = len(rows) - MOST_BUFFERS
-    parts = [bytes_svg(rows, names), colours]
-    if more > 0:
-        parts.append(tag("p", f"and {counted(more, 'buffer')} that moved less", class_="note"))
+    parts = [bytes_svg(rows), colours]
+    if len(rows) > MOST_BUFFERS:
+        more = counted(len(rows) - MOST_BUFFERS, "buffer")
+        parts.append(tag("p", f"and {more} that moved less", class_="note"))
+    beyond = list(_beyond(ledger))
     if beyond:
         parts.append(tag("h3", "Beyond the least in byte ranges"))
         parts.append(table(("#bytes", "why they need not have moved", "of"), beyond))
     return section("Bytes per buffer", *parts, note=_bytes_note(rows), id_="bytes")
 
 
-def _beyond(rows: Sequence[Movement], names: dict[int, str]) -> Iterator[tuple[str, str, str]]:
+def _beyond(ledger: Ledger) -> Iterator[tuple[str, str, str]]:
     """For each kind of mistake the bytes, and the buffers where it cost most."""
+    names = buffer_names(ledger.recording.trace)
     for kind in Kind:
-        found = [(row.excess[kind], row) for row in rows if row.excess.get(kind)]
-        found.sort(key=lambda pair: -pair[0])
-        if found:
-            total = sum(nbytes for nbytes, _ in found)
-            worst = [names.get(row.number, row.name) for _, row in found[:MOST_NAMES]]
-            more = [f"{len(found) - MOST_NAMES} more"] if len(found) > MOST_NAMES else []
-            yield f"{total:,}", kind.value, ", ".join([*worst, *more])
+        cost: Counter[int] = Counter()
+        for one in ledger.excess if kind.beyond_minimum else ():
+            if one.kind is kind:
+                cost[ledger.recording.copies[one.copy].buffer] += one.nbytes
+        if cost:
+            worst = [names[buffer] for buffer, _ in cost.most_common(MOST_NAMES)]
+            more = [f"{len(cost) - MOST_NAMES} more"] if len(cost) > MOST_NAMES else []
+            yield f"{cost.total():,}", kind.value, ", ".join([*worst, *more])
 
 
 def _bytes_note(rows: Sequence[Movement]) -> str:
-    moved, least = sum(row.moved for row in rows), sum(row.whole.nbytes for row in rows)
+    moved, least = sum(row.moved for row in rows), sum(row.least for row in rows)
     if not moved:
         return "Nothing moved."
     if moved <= least:
@@ -218,60 +163,72 @@ def _graph(flow: Dataflow) -> Html:
     return section("Kernels and buffers", graph_svg(flow), colours, note=note, id_="graph")
 
 
+# ---------------------------------------------------------------------------------------- hot lines
+# Which lines of a program cost most: kernels that they dispatch, waits, and copies.
+
+
+@dataclass(slots=True)
+class HotLine:
+    """A line: what the device took for its dispatches, how long it waited, what moved for it."""
+
+    location: Location
+    dispatches: int = 0
+    execute_seconds: float = 0.0
+    wait_seconds: float = 0.0
+    copies: int = 0
+    bytes_up: int = 0
+    bytes_down: int = 0
+
+
+def hot_lines(run: TracedRun) -> list[HotLine]:
+    """All lines with some cost, the hottest first."""
+    found: dict[tuple[str, int], HotLine] = {}
+
+    def at(location: Location) -> HotLine:
+        return found.setdefault((location.file, location.line), HotLine(location))
+
+    for row in run.profile.dispatches:
+        line = at(row.location)
+        line.dispatches += row.count
+        line.execute_seconds += row.execute_seconds
+    for wait in run.profile.waits:
+        at(wait.location).wait_seconds += wait.seconds
+    for copy in run.ledger.copies:
+        if copy.location is not None:
+            line = at(copy.location)
+            line.copies += 1
+            line.bytes_up += copy.nbytes if copy.direction == "up" else 0
+            line.bytes_down += copy.nbytes if copy.direction == "down" else 0
+
+    def coolness(line: HotLine) -> tuple[float, int]:
+        return -line.execute_seconds - line.wait_seconds, -line.bytes_up - line.bytes_down
+
+    return sorted(found.values(), key=coolness)
+
+
 def _lines(lines: Sequence[HotLine]) -> Html:
     if not lines:
         return section("Hottest lines", note="No line dispatched, waited or copied.", id_="lines")
     columns = ("line", "", "#dispatches", "#kernels took", "#waited", "#copies", "#↑", "#↓")
-    rows = [
+    rows = (
         (
             tag("span", line.location.short, class_="place"),
-            tag("code", coloured(line.text, "python")),
+            tag("code", coloured(line_text(line.location).strip(), "python")),
             f"{line.dispatches:,}" if line.dispatches else "",
-            _time(line.execute_seconds),
-            _time(line.wait_seconds),
+            time_text(line.execute_seconds) if line.execute_seconds else "",
+            time_text(line.wait_seconds) if line.wait_seconds else "",
             f"{line.copies:,}" if line.copies else "",
-            tag("span", _bytes_or_nothing(line.bytes_up), class_="up"),
-            tag("span", _bytes_or_nothing(line.bytes_down), class_="down"),
+            tag("span", bytes_text(line.bytes_up) if line.bytes_up else "", class_="up"),
+            tag("span", bytes_text(line.bytes_down) if line.bytes_down else "", class_="down"),
         )
         for line in lines
-    ]
-    return section("Hottest lines", *_bounded(columns, rows), id_="lines")
-
-
-def _time(seconds: float) -> str:
-    return time_text(seconds) if seconds else ""
-
-
-def _bytes_or_nothing(nbytes: int) -> str:
-    return bytes_text(nbytes) if nbytes else ""
+    )
+    return section("Hottest lines", table(columns, rows, MOST_ROWS), id_="lines")
 
 
 def ledger_section(copies: Sequence[Copy]) -> Html:
     """Every copy with its reason; those alike are one row."""
     if not copies:
         return section("Copies", note="Nothing was copied.", id_="copies")
-    groups: dict[tuple[str, str, str, str], list[Copy]] = {}
-    for copy in copies:
-        place = copy.location.short if copy.location else ""
-        name = f"{copy.buffer}.{copy.field}" if copy.field else copy.buffer
-        groups.setdefault((copy.direction, name, copy.cause, place), []).append(copy)
-    rows = [
-        (
-            tag("span", "→ device" if direction == "up" else "← host", class_=direction),
-            tag("span", name, class_="name"),
-            f"{len(group):,}",
-            bytes_text(sum(copy.nbytes for copy in group)),
-            time_text(sum(copy.seconds for copy in group)),
-            cause,
-            tag("span", place, class_="place"),
-        )
-        for (direction, name, cause, place), group in groups.items()
-    ]
-    columns = ("", "buffer", "#copies", "#bytes", "#time", "because", "line")
-    return section("Copies, and why each was made", *_bounded(columns, rows), id_="copies")
-
-
-def _bounded(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> Iterator[Html]:
-    yield table(columns, rows[:MOST_ROWS])
-    if len(rows) > MOST_ROWS:
-        yield tag("p", f"and {counted(len(rows) - MOST_ROWS, 'row')} more", class_="note")
+    shown = copies_table(copies, MOST_ROWS)
+    return section("Copies, and why each was made", shown, id_="copies")

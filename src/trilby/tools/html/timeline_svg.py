@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from trilby.runtime.profile import time_text
-from trilby.tools.html.elements import Html, bytes_text, joined, tag
+from trilby.tools.html.elements import Html, bytes_text, joined, shortened, svg, tag
 from trilby.tools.timeline import Flow, Slice, Timeline
 
 WIDTH, LEFT, RIGHT = 1110, 128, 14
@@ -83,14 +83,7 @@ def timeline_svg(timeline: Timeline, window: TimeWindow) -> Html:
         shown = [one for one in timeline.slices if one.track == track and one.kind in kinds]
         parts += _row(title, filter(window.shows, shown), window, AXIS + ROW * number)
     parts += _flows(timeline.flows, window)
-    return tag(
-        "svg",
-        *parts,
-        viewBox=f"0 0 {WIDTH} {height}",
-        role="img",
-        aria_label="timeline",
-        class_="timeline",
-    )
+    return svg("timeline", "timeline", (0, WIDTH, height), *parts)
 
 
 def legend(entries: Iterable[tuple[str, str]] = LEGEND) -> Html:
@@ -153,9 +146,8 @@ def _bar(one: Slice, x: float, width: float, y: float) -> Html:
     fits = int((width - 10) / _LETTER)
     text = None
     if fits >= min(len(one.name), 4) and not inset:
-        name = one.name if len(one.name) <= fits else f"{one.name[: fits - 1]}…"
         colour = "in-pale" if one.kind == "compute" else "inside"
-        text = tag("text", name, x=x + 6, y=y + 15, class_=colour)
+        text = tag("text", shortened(one.name, fits), x=x + 6, y=y + 15, class_=colour)
     return tag("g", tag("title", described(one)), shape, text)
 
 
