@@ -292,6 +292,8 @@ class Buffer(Shown):
             assign_member(self, name, value, self.__elements__)
 
         def __getattr__(self, name: str) -> object:
+            if name in self.__schema__.length_names:  # it is there until the memory is released
+                _ = self.__segment__.memory
             raise unknown_field(type(self).__name__, name, self.__elements__)
 
 
