@@ -15,7 +15,6 @@ from typing import TypeVar
 
 from trilby.data.dtypes import I32, ScalarType, Type
 from trilby.dataclass import dataclass
-from trilby.source import Location
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +60,6 @@ class Field:
     type: Type
     atomic: bool = False
     align: int | None = None
-    location: Location | None = None
 
 
 @dataclass(frozen=True, slots=True)

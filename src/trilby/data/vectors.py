@@ -31,7 +31,7 @@ from trilby.data.lanes import (
 from trilby.data.names import f16, f32, i32, u8, u32
 from trilby.data.record import Record
 from trilby.data.struct import Struct
-from trilby.data.vector_types import LANES, add_shape, swizzle
+from trilby.data.vector_types import ELEMENTS, LANES, SIZES, swizzle, vector_type
 from trilby.errors import ArgumentTypeError
 
 
@@ -52,8 +52,7 @@ class _Swizzles:
             """Declare the members: as many as the name of the class says, aligned together."""
             lanes = int(cls.__name__[-1])
             cls.__annotations__ = dict.fromkeys(LANES[:lanes], of)
-            super().__init_subclass__(align=of.size * (4 if lanes == 3 else lanes))
-            add_shape(cls.__schema__, of, lanes)
+            super().__init_subclass__(align=vector_type(of, lanes).align)
 
         def __getattr__(self, name: str) -> object:
             picked = swizzle(name, len(lane_names(self)))
@@ -150,9 +149,9 @@ class f16x4(Four[float], FloatVector, _Swizzles, _Lanes, of=f16):
 
 
 VECTORS: dict[tuple[str, int], Any] = {
-    (element, lanes): globals()[f"{element}x{lanes}"]
-    for element in ("f32", "i32", "u32", "u8", "f16")
-    for lanes in (2, 3, 4)
+    (element.name, lanes): globals()[f"{element}x{lanes}"]
+    for element in ELEMENTS
+    for lanes in SIZES
 }
 """Every vector class by its element and its number of lanes."""
 
