@@ -33,9 +33,8 @@ class MatrixMath(Generic[V]):
     def __init__(self, *numbers: f32 | VectorMath[float]) -> None:
         rows, _ = self.__layout__.slots["m"].shape
         cells = [number(cell, F32) for cell in flat_numbers(self, numbers, rows * rows)]
-        Record.__init__(
-            cast("Record", self), m=np.reshape(np.array(cells, np.float32), (rows, rows))
-        )
+        square = np.array(cells, np.float32).reshape(rows, rows)
+        Record.__init__(cast("Record", self), m=square)
 
     def __getitem__(self, place: tuple[int, int]) -> f32:
         return self.m[place]

@@ -25,9 +25,7 @@ def vector_type(element: ScalarType, lanes: int) -> StructType:
 
 @cache
 def _vectors() -> Mapping[StructType, tuple[ScalarType, int]]:
-    return {
-        vector_type(element, lanes): (element, lanes) for element in ELEMENTS for lanes in SIZES
-    }
+    return {vector_type(of, lanes): (of, lanes) for of in ELEMENTS for lanes in SIZES}
 
 
 @cache
