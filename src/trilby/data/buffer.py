@@ -157,10 +157,9 @@ class Buffer(Shown):
     def __init_subclass__(cls, *, align: int | None = None) -> None:
         frame = inspect.currentframe()
         around = frame.f_back if frame else None
-        declaration = declare(cls, around, Buffer, "buffer", align=align)
-        cls.__schema__ = cast("BufferType", declaration.schema)
-        cls.__elements__ = declaration.elements
-        install_members(cls, declaration)
+        schema, cls.__elements__ = declare(cls, around, Buffer, align=align)
+        cls.__schema__ = cast("BufferType", schema)
+        install_members(cls)
         for name in cls.__schema__.length_names:
             setattr(cls, name, LengthMember(name))
 
@@ -180,10 +179,9 @@ class Buffer(Shown):
 
         It belongs to no accelerator: any may use it, and none needs to be given.
         """
-        if _is_plain(accelerator):
-            raise _unnamed(cls, (accelerator, *unnamed))
-        if unnamed:
-            raise _unnamed(cls, unnamed)
+        given = (accelerator, *unnamed) if _is_plain(accelerator) else unnamed
+        if given:
+            raise _unnamed(cls, given)
         known = given_lengths(cls.__schema__, lengths)
         places = layout(cls.__schema__, known)
         try:

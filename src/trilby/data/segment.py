@@ -292,21 +292,22 @@ class Segment:
 
     def reading(self, ranges: Ranges) -> None:
         """Announce a read."""
-        if self._memory is None:
-            _ = self.memory
-        if self.watcher is None and (self.borrowed or self.raw_views):
-            self.watcher = Segment.watcher_of(self)
-        if self.watcher is not None and ranges:
-            self.watcher.before_read(ranges)
+        watcher = self._find_watcher()
+        if watcher is not None and ranges:
+            watcher.before_read(ranges)
 
     def writing(self, ranges: Ranges) -> None:
         """Announce a write that will set all of the bytes."""
-        if self._memory is None:
-            _ = self.memory
+        watcher = self._find_watcher()
+        if watcher is not None and ranges:
+            watcher.before_write(ranges)
+
+    def _find_watcher(self) -> Watcher | None:
+        """The watcher; of memory that others have too, it may be one that watches it for them."""
+        _ = self.memory  # which raises if it was released
         if self.watcher is None and (self.borrowed or self.raw_views):
             self.watcher = Segment.watcher_of(self)
-        if self.watcher is not None and ranges:
-            self.watcher.before_write(ranges)
+        return self.watcher
 
     def written(self, ranges: Ranges) -> None:
         """Announce that a write was done."""
