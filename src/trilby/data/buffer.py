@@ -208,7 +208,12 @@ class Buffer(Shown):
         places = layout(schema, known)
         _check_room(cls, content, places, known)
         segment = Segment(content[: places.size], cls.__name__, borrowed=True)
-        _check_aligned(cls, segment, places)
+        if segment.address % places.align:
+            raise BindingError(
+                f"`{cls.__name__}` is aligned to {places.align} bytes, and the memory begins "
+                f"{segment.address % places.align} bytes after such a place",
+                advice=f"begin at a multiple of {places.align} bytes",
+            )
         write_lengths(places, known, segment.memory)
         return _made(cls, segment, places, known)
 
@@ -371,15 +376,6 @@ def _check_room(
         advice="bind memory for header and arrays; an array without a header is shared by "
         f"`accelerator.array(x)` and copied by `{cls.__name__}.of(x)`",
     )
-
-
-def _check_aligned(cls: type[Buffer], segment: Segment, places: Layout) -> None:
-    if segment.address % places.align:
-        raise BindingError(
-            f"`{cls.__name__}` is aligned to {places.align} bytes, and the memory begins "
-            f"{segment.address % places.align} bytes after such a place",
-            advice=f"begin at a multiple of {places.align} bytes",
-        )
 
 
 def _short(type_: Type) -> str:

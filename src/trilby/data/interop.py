@@ -125,8 +125,13 @@ def snapshot_of(window: Window) -> Live:
     return sealed(window.read_by(np.copy))
 
 
-def as_index(entry: Any) -> Any:
-    """A part of an index, converted before any memory is read: that may run code of the user."""
+def plain_key(entry: Any) -> Any:
+    """A key, or a part of one, for NumPy: masks that are tracked arrays become what they show.
+
+    It is made before any memory is read: that may run code of the user.
+    """
+    if isinstance(entry, tuple):
+        return tuple(plain_key(one) for one in cast("tuple[object, ...]", entry))
     window = window_of(entry)
     if window is not None:
         return window.read_by(np.copy)

@@ -174,9 +174,7 @@ INDEX = "[]"
 
 def path_steps(path: str) -> Iterator[str]:
     """The steps of a path: `"result[].x"` gives `result`, `[]`, `x`."""
-    for part in path.replace(INDEX, f".{INDEX}").split("."):
-        if part:
-            yield part
+    return filter(None, path.replace(INDEX, f".{INDEX}").split("."))
 
 
 def join_path(prefix: str, suffix: str) -> str:
