@@ -263,9 +263,10 @@ def _called(
 
         def call(lives: Sequence[Live]) -> Any:
             left = iter(lives)
-            filled = [_replaced(entry, lambda _: next(left)) for entry in known]
-            settings = dict(zip(options, filled[len(args) :], strict=True))
-            return function(*filled[: len(args)], **settings)
+            for place in written:
+                known[place] = _replaced(entries[place], lambda _: next(left))
+            settings = dict(zip(options, known[len(args) :], strict=True))
+            return function(*known[: len(args)], **settings)
 
         return call
 
