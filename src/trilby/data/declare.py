@@ -245,17 +245,20 @@ def _array_field(
             f"`{name}` does not say what it is an array of",
             advice=f'write `{name}: tb.Array[f32] = tb.array("length")`',
         )
-    if not _is_marker(marker, "array"):
+    if not _is_marker(marker, "array") or not marker.dims:
         raise body.error(
             name,
             f"the array `{name}` has no dimensions",
             advice=f'write `= tb.array("length")` or `= tb.array(16)` behind `{name}`',
         )
     element = _element(body, name, get_args(annotation)[0])
-    type_ = ArrayType(_type_of(element), _dims(body, name, marker.dims))
-    stride = _stride(body, name, marker.stride, type_)
+    dims = tuple(
+        dim if isinstance(dim, str) else _positive(body, name, dim, "a dimension")
+        for dim in marker.dims
+    )
+    stride = _stride(body, name, marker.stride, _type_of(element))
     align = _check_align(body, name, marker.align)
-    return Field(name, ArrayType(type_.element, type_.dims, stride), align=align), element
+    return Field(name, ArrayType(_type_of(element), dims, stride), align=align), element
 
 
 def _element(body: ClassBody, name: str, annotation: object) -> Element:
@@ -282,18 +285,6 @@ def _atomic(body: ClassBody, name: str, annotation: object) -> ScalarType:
     return found
 
 
-def _dims(body: ClassBody, name: str, dims: tuple[object, ...]) -> tuple[int | str, ...]:
-    if not dims:
-        raise body.error(
-            name,
-            f"the array `{name}` has no dimensions",
-            advice='give the name of a length field, `tb.array("length")`, or a number',
-        )
-    return tuple(
-        dim if isinstance(dim, str) else _positive(body, name, dim, "a dimension") for dim in dims
-    )
-
-
 def _positive(body: ClassBody, name: str, value: object, what: str) -> int:
     number = whole_number(value)
     if number is None or not 1 <= number <= I32.highest:
@@ -305,10 +296,10 @@ def _positive(body: ClassBody, name: str, value: object, what: str) -> int:
     return number
 
 
-def _stride(body: ClassBody, name: str, stride: object, type_: ArrayType) -> int | None:
+def _stride(body: ClassBody, name: str, stride: object, element: Type) -> int | None:
     if stride is None:
         return None
-    size, align = numpy_dtype(type_.element).itemsize, align_of(type_.element)
+    size, align = numpy_dtype(element).itemsize, align_of(element)
     number = _positive(body, name, stride, "a stride")
     if number < size or number % align:
         raise body.error(
