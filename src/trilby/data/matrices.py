@@ -14,8 +14,7 @@ from trilby.data.layout import Layout
 from trilby.data.markers import array
 from trilby.data.names import f32
 from trilby.data.record import Record
-from trilby.data.struct import Struct
-from trilby.data.vectors import f32x2, f32x3, f32x4
+from trilby.data.vectors import NumberedStruct, f32x2, f32x3, f32x4
 from trilby.data.views import Array
 from trilby.data.window import number
 from trilby.errors import ArgumentTypeError
@@ -112,19 +111,19 @@ def _made(like: MatrixT, cells: "np.ndarray[Any, Any]") -> MatrixT:
     return type(like)(*cells.ravel().tolist())
 
 
-class f32x2x2(MatrixMath[f32x2], Struct):
+class f32x2x2(MatrixMath[f32x2], NumberedStruct):
     """A matrix of 2 rows and 2 columns; made from its numbers, row by row."""
 
     m: Array[f32] = array(2, 2)
 
 
-class f32x3x3(MatrixMath[f32x3], Struct):
+class f32x3x3(MatrixMath[f32x3], NumberedStruct):
     """A matrix of 3 rows and 3 columns; made from its numbers, row by row."""
 
     m: Array[f32] = array(3, 3)
 
 
-class f32x4x4(MatrixMath[f32x4], Struct):
+class f32x4x4(MatrixMath[f32x4], NumberedStruct):
     """A matrix of 4 rows and 4 columns; made from its numbers, row by row."""
 
     m: Array[f32] = array(4, 4)

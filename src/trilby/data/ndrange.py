@@ -35,9 +35,9 @@ class NDRange:
             )
         object.__setattr__(self, "local", sized)
         if math.prod(self.size) > I64.highest:
-            size = " × ".join(map(str, self.size))
+            shown = " × ".join(map(str, self.size))
             raise RangeError(
-                f"a range of {size} has more than {I64.highest} work items",
+                f"a range of {shown} has more than {I64.highest} work items",
                 advice="launch one part after the other",
             )
 

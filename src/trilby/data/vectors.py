@@ -72,9 +72,9 @@ class _Swizzles:
 
 
 if TYPE_CHECKING:
-    _Lanes = Record  # a checker takes a vector's numbers in order, not by the names of its members
+    NumberedStruct = Record  # a checker takes numbers in order, not by the names of members
 else:
-    _Lanes = Struct
+    NumberedStruct = Struct
 
 
 def _check_written(name: str, value: object) -> None:
@@ -88,63 +88,63 @@ def _check_written(name: str, value: object) -> None:
         )
 
 
-class f32x2(Two[float], FloatVector, _Swizzles, _Lanes, of=f32):
+class f32x2(Two[float], FloatVector, _Swizzles, NumberedStruct, of=f32):
     """2 lanes of f32."""
 
 
-class f32x3(Three[float], FloatVector, _Swizzles, _Lanes, of=f32):
+class f32x3(Three[float], FloatVector, _Swizzles, NumberedStruct, of=f32):
     """3 lanes of f32."""
 
 
-class f32x4(Four[float], FloatVector, _Swizzles, _Lanes, of=f32):
+class f32x4(Four[float], FloatVector, _Swizzles, NumberedStruct, of=f32):
     """4 lanes of f32."""
 
 
-class i32x2(Two[int], IntVector, _Swizzles, _Lanes, of=i32):
+class i32x2(Two[int], IntVector, _Swizzles, NumberedStruct, of=i32):
     """2 lanes of i32."""
 
 
-class i32x3(Three[int], IntVector, _Swizzles, _Lanes, of=i32):
+class i32x3(Three[int], IntVector, _Swizzles, NumberedStruct, of=i32):
     """3 lanes of i32."""
 
 
-class i32x4(Four[int], IntVector, _Swizzles, _Lanes, of=i32):
+class i32x4(Four[int], IntVector, _Swizzles, NumberedStruct, of=i32):
     """4 lanes of i32."""
 
 
-class u32x2(Two[int], IntVector, _Swizzles, _Lanes, of=u32):
+class u32x2(Two[int], IntVector, _Swizzles, NumberedStruct, of=u32):
     """2 lanes of u32."""
 
 
-class u32x3(Three[int], IntVector, _Swizzles, _Lanes, of=u32):
+class u32x3(Three[int], IntVector, _Swizzles, NumberedStruct, of=u32):
     """3 lanes of u32."""
 
 
-class u32x4(Four[int], IntVector, _Swizzles, _Lanes, of=u32):
+class u32x4(Four[int], IntVector, _Swizzles, NumberedStruct, of=u32):
     """4 lanes of u32."""
 
 
-class u8x2(Two[int], IntVector, _Swizzles, _Lanes, of=u8):
+class u8x2(Two[int], IntVector, _Swizzles, NumberedStruct, of=u8):
     """2 lanes of u8."""
 
 
-class u8x3(Three[int], IntVector, _Swizzles, _Lanes, of=u8):
+class u8x3(Three[int], IntVector, _Swizzles, NumberedStruct, of=u8):
     """3 lanes of u8."""
 
 
-class u8x4(Four[int], IntVector, _Swizzles, _Lanes, of=u8):
+class u8x4(Four[int], IntVector, _Swizzles, NumberedStruct, of=u8):
     """4 lanes of u8."""
 
 
-class f16x2(Two[float], FloatVector, _Swizzles, _Lanes, of=f16):
+class f16x2(Two[float], FloatVector, _Swizzles, NumberedStruct, of=f16):
     """2 lanes of f16."""
 
 
-class f16x3(Three[float], FloatVector, _Swizzles, _Lanes, of=f16):
+class f16x3(Three[float], FloatVector, _Swizzles, NumberedStruct, of=f16):
     """3 lanes of f16."""
 
 
-class f16x4(Four[float], FloatVector, _Swizzles, _Lanes, of=f16):
+class f16x4(Four[float], FloatVector, _Swizzles, NumberedStruct, of=f16):
     """4 lanes of f16."""
 
 
