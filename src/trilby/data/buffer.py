@@ -8,7 +8,6 @@ the segment.
 import inspect
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, ClassVar, Never, Self, TypeVar, cast
 
@@ -17,7 +16,7 @@ import numpy as np
 from trilby.arguments import brief, closest, whole_number
 from trilby.data.declare import declare
 from trilby.data.dtypes import ScalarType, Type
-from trilby.data.layout import Layout, header_size, layout
+from trilby.data.layout import Layout, fixed_offsets, header_size, layout
 from trilby.data.ranges import Ranges
 from trilby.data.record import Element, assign_member, unknown_field
 from trilby.data.schema import ArrayType, BufferType, Field, StructType, sizes_of
@@ -50,16 +49,15 @@ def given_lengths(type_: BufferType, given: Mapping[str, object]) -> dict[str, i
 
 def read_lengths(type_: BufferType, memory: Live) -> dict[str, int]:
     """The lengths that the header in a piece of memory has."""
+    offsets = fixed_offsets(type_)
     found: dict[str, int] = {}
     for name, kind in sizes_of(type_).items():
-        before = type_.fields[: [field.name for field in type_.fields].index(name) + 1]
-        slot = layout(replace(type_, fields=before), found).slots[name]
-        if slot.offset + slot.size > memory.nbytes:
+        if offsets[name] + kind.size > memory.nbytes:
             raise BindingError(
                 f"{memory.nbytes} bytes are too few to hold even `{name}` of `{type_.name}`",
                 advice="bind memory that holds the header and the arrays",
             )
-        value = int(np.ndarray((), kind.numpy, memory, slot.offset))
+        value = int(np.ndarray((), kind.numpy, memory, offsets[name]))
         found[name] = _length(type_, name, value, kind)
     return found
 
