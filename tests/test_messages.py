@@ -8,8 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from trilby import logger as trilby_logger
-from trilby.logger import StandardError
+from trilby import messages
 from trilby.messages import set_up, tell
 
 
@@ -17,7 +16,7 @@ from trilby.messages import set_up, tell
 def quiet(monkeypatch: pytest.MonkeyPatch) -> Iterator[logging.Logger]:
     """A logger that nobody set up, in the place of Trilby's own."""
     logger = logging.Logger("trilby")  # noqa: LOG001 -- one that is known to nobody
-    monkeypatch.setattr(trilby_logger, "log", logger)
+    monkeypatch.setattr(messages, "_logger", lambda: logger)
     yield logger
     for handler in logger.handlers:
         handler.close()
@@ -71,9 +70,12 @@ def test_a_program_with_a_level_is_left_alone(quiet: logging.Logger) -> None:
     assert quiet.level == logging.CRITICAL
 
 
-def test_no_standard_error_is_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_standard_error_is_no_error(
+    quiet: logging.Logger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    set_up("info")
     monkeypatch.setattr(sys, "stderr", None)
-    StandardError().emit(logging.LogRecord("trilby", logging.INFO, "", 0, "hello", (), None))
+    quiet.info("hello")
 
 
 def test_a_level_that_does_not_exist() -> None:

@@ -40,7 +40,8 @@ def test_a_level_that_does_not_exist() -> None:
     with pytest.raises(ArgumentValueError) as caught:
         Options.from_environment({"TRILBY_LOG": "loud"})
     assert message(caught.value) == (
-        "TRILBY_LOG is 'loud', which is no level\n  help: use one of error, warning, info, debug"
+        "`TRILBY_LOG` is 'loud', and there is no such choice\n"
+        '  help: use one of "error", "warning", "info", "debug"'
     )
 
 

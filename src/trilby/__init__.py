@@ -288,74 +288,27 @@ __all__ = [
 
 __version__ = VERSION
 
-_ELEMENTS = ("S8", "S16", "S32", "S64", "U8", "U16", "U32", "U64", "F16", "BF16", "F32", "F64")
-
-_LOADED_WHEN_USED = {
-    "Accelerator": "trilby.runtime.accelerator",
-    "ComputeContext": "trilby.runtime.context",
-    "Ledger": "trilby.runtime.ledger",
-    "lint": "trilby.linting.lint",
-    "Profile": "trilby.runtime.profile",
-    "TracedRun": "trilby.runtime.tracing",
-    **{f"{element}Array": "trilby.data.library" for element in _ELEMENTS},
-    **{f"{element}Array2D": "trilby.data.library_2d" for element in _ELEMENTS},
-    **dict.fromkeys(("GreyImage", "RGBAImage"), "trilby.data.library_2d"),
-    **dict.fromkeys(("f32x2x2", "f32x3x3", "f32x4x4", "transpose"), "trilby.data.matrices"),
-    **dict.fromkeys(("cross", "dot", "length", "normalize"), "trilby.data.vectors"),
-    **{
-        f"{element}x{lanes}": "trilby.data.vectors"
-        for element in ("f16", "f32", "i32", "u32", "u8")
-        for lanes in (2, 3, 4)
-    },
-    **dict.fromkeys(
-        ("clamp", "clz", "fma", "mix", "popcount", "rsqrt", "sign"),
-        "trilby.model.math_functions",
-    ),
-    **dict.fromkeys(
-        (
-            "acos",
-            "acosh",
-            "asin",
-            "asinh",
-            "atan",
-            "atan2",
-            "atanh",
-            "cbrt",
-            "ceil",
-            "copysign",
-            "cos",
-            "cosh",
-            "degrees",
-            "erf",
-            "erfc",
-            "exp",
-            "exp2",
-            "expm1",
-            "fabs",
-            "floor",
-            "fmod",
-            "gamma",
-            "hypot",
-            "lgamma",
-            "log",
-            "log10",
-            "log1p",
-            "log2",
-            "max",
-            "min",
-            "pow",
-            "radians",
-            "remainder",
-            "sin",
-            "sinh",
-            "sqrt",
-            "tan",
-            "tanh",
-            "trunc",
-        ),
-        "trilby.model.lane_math",
-    ),
+_NAMES = {
+    "trilby.runtime.accelerator": "Accelerator",
+    "trilby.runtime.context": "ComputeContext",
+    "trilby.runtime.ledger": "Ledger",
+    "trilby.runtime.profile": "Profile",
+    "trilby.runtime.tracing": "TracedRun",
+    "trilby.linting.lint": "lint",
+    "trilby.data.library": "S8Array S16Array S32Array S64Array U8Array U16Array U32Array U64Array "
+    "F16Array BF16Array F32Array F64Array",
+    "trilby.data.library_2d": "S8Array2D S16Array2D S32Array2D S64Array2D U8Array2D U16Array2D "
+    "U32Array2D U64Array2D F16Array2D BF16Array2D F32Array2D F64Array2D GreyImage RGBAImage",
+    "trilby.data.matrices": "f32x2x2 f32x3x3 f32x4x4 transpose",
+    "trilby.data.vectors": "cross dot length normalize f16x2 f16x3 f16x4 f32x2 f32x3 f32x4 "
+    "i32x2 i32x3 i32x4 u8x2 u8x3 u8x4 u32x2 u32x3 u32x4",
+    "trilby.model.math_functions": "clamp clz fma mix popcount rsqrt sign",
+    "trilby.model.lane_math": "acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh "
+    "degrees erf erfc exp exp2 expm1 fabs floor fmod gamma hypot lgamma log log10 log1p log2 max "
+    "min pow radians remainder sin sinh sqrt tan tanh trunc",
 }
+_LOADED_WHEN_USED = {name: module for module, names in _NAMES.items() for name in names.split()}
+"""The module of each name that is loaded when it is first used."""
 
 
 def __getattr__(name: str) -> object:

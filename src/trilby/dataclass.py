@@ -2,9 +2,10 @@
 
 The standard library compiles all methods of a dataclass when its module is imported: half a
 millisecond for each class, and a quarter of the time of a first result for all of Trilby's
-(`bench/substitutes.py`). Here a method is made when it is first looked up, and methods of the same
-shape share one compilation. `fields`, `replace`, `asdict`, `match` and type checkers see no
-difference. What type checkers report of dataclasses is not checked again.
+(`bench/substitutes.py`). Here a method is made when it is first looked up. Only `__init__` is
+compiled, once for all of the same shape. `fields`, `replace`, `asdict`, `match` and type checkers
+see no difference. What they report is not checked again, and what Trilby does not use is not there:
+`order`, `InitVar`, defaults of fields that are not in `__init__`.
 """
 
 import builtins
@@ -12,6 +13,7 @@ import dataclasses
 from collections.abc import Callable
 from dataclasses import MISSING, Field, FrozenInstanceError
 from functools import cache, partial
+from operator import attrgetter
 from reprlib import recursive_repr
 from types import CodeType, FunctionType, SimpleNamespace
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -50,8 +52,6 @@ def _make_fields(cls: Any) -> dict[str, Field[Any]]:
         found |= getattr(base, _FIELDS, {})
     for name, given in getattr(cls, _OWN).items():
         one: Any = given if type(given) is _FIELD else dataclasses.field(default=given)
-        if one.default.__class__.__hash__ is None:
-            raise ValueError(f"the default of {name!r} can be changed: use default_factory")
         if one.kw_only is MISSING:
             one.kw_only = getattr(cls, _PARAMS).kw_only
         one.name, one.type = name, cls.__annotations__[name]
@@ -75,77 +75,65 @@ def _compiled(text: str) -> CodeType:
     return next(one for one in module.co_consts if isinstance(one, CodeType))
 
 
-def _function(
-    cls: type, text: str, fields: list[Field[Any]], uses: dict[str, object]
-) -> FunctionType:
-    """The function of a text as a method of a class, with the names of the fields."""
-    code: Any = _compiled(text)
-    own = {f"f{number}": one.name for number, one in enumerate(fields)}.get
-    code = code.replace(
-        co_varnames=tuple(map(own, code.co_varnames, code.co_varnames)),
-        co_names=tuple(map(own, code.co_names, code.co_names)),
-        co_consts=tuple(map(own, code.co_consts, code.co_consts)),
-    )
-    made = FunctionType(code, {"__builtins__": builtins, **uses}, code.co_name)
-    made.__qualname__ = f"{cls.__qualname__}.{code.co_name}"
-    return made
-
-
 def _make_init(cls: Any) -> FunctionType:
     """`__init__`, whose parameters are the fields, in their order."""
-    first, last, preset = list[Field[Any]](), list[Field[Any]](), list[Field[Any]]()
-    for one in _fields_of(cls):
-        (preset if not one.init else last if one.kw_only else first).append(one)
+    given = [one for one in _fields_of(cls) if one.init]
+    last = [one for one in given if one.kw_only]
+    first = [one for one in given if not one.kw_only]
     uses: dict[str, object] = {"put": object.__setattr__, "unset": _UNSET}
     put = "put(self, '{0}', {1})" if getattr(cls, _PARAMS).frozen else "self.{0} = {1}"
-    parameters, body = ["self"], list[str]()
+    names, body = {"self": "self"}, list[str]()
     defaults: dict[str, object] = {}
-    for number, one in enumerate([*first, *last, *preset]):
-        default, name, value, make = one.default, f"f{number}", f"f{number}", f"d{number}"
+    for number, one in enumerate([*first, *last]):
+        name = value = f"f{number}"
+        names[name] = one.name
         if one.default_factory is not MISSING:
-            default, uses[make] = _UNSET, one.default_factory
-            value = f"{make}() if {name} is unset else {name}" if one.init else f"{make}()"
-        elif not one.init:
-            if default is MISSING:
-                continue
-            uses[make], value = default, make
-        if one.init:
-            parameters.append(name)
-            if default is not MISSING:
-                defaults[one.name] = default
+            defaults[one.name], uses[f"d{number}"] = _UNSET, one.default_factory
+            value = f"d{number}() if {name} is unset else {name}"
+        elif one.default is not MISSING:
+            defaults[one.name] = one.default
         body.append(put.format(name, value))
     if hasattr(cls, "__post_init__"):
         body.append("self.__post_init__()")
-    text = f"def __init__({', '.join(parameters)}):\n " + "\n ".join(body or ["pass"])
-    init = _function(cls, text, [*first, *last, *preset], uses)
+    code: Any = _compiled(f"def __init__({', '.join(names)}):\n " + "\n ".join(body or ["pass"]))
+    code = code.replace(
+        co_varnames=tuple(map(names.get, code.co_varnames)),
+        co_names=tuple(map(names.get, code.co_names, code.co_names)),
+        co_consts=tuple(map(names.get, code.co_consts, code.co_consts)),
+        co_argcount=1 + len(first),
+        co_kwonlyargcount=len(last),
+    )
+    init = FunctionType(code, {"__builtins__": builtins, **uses}, "__init__")
+    init.__qualname__ = f"{cls.__qualname__}.__init__"
     init.__annotations__ = {one.name: one.type for one in (*first, *last)} | {"return": None}
-    if last:
-        init.__kwdefaults__ = {o.name: defaults.pop(o.name) for o in last if o.name in defaults}
-        init.__code__ = init.__code__.replace(
-            co_argcount=1 + len(first), co_kwonlyargcount=len(last)
-        )
+    init.__kwdefaults__ = {o.name: defaults.pop(o.name) for o in last if o.name in defaults}
     init.__defaults__ = tuple(defaults.values())
     return init
 
 
+def _values_of(cls: Any) -> Callable[[object], object]:
+    """What gives all that an object is compared by."""
+    return attrgetter("__class__", *(one.name for one in _fields_of(cls) if one.compare))
+
+
 def _make_eq(cls: Any) -> FunctionType:
-    compared = [one for one in _fields_of(cls) if one.compare]
-    mine, others = (
-        "".join(f"{owner}.f{n}, " for n in range(len(compared))) for owner in ("self", "other")
-    )
-    text = (
-        "def __eq__(self, other):\n"
-        " if other.__class__ is self.__class__:\n"
-        f"  return ({mine}) == ({others})\n"
-        " return NotImplemented"
-    )
-    return _function(cls, text, compared, {})
+    values = _values_of(cls)
+
+    def is_equal(self: object, other: object) -> bool:
+        if other.__class__ is self.__class__:
+            return values(self) == values(other)
+        return NotImplemented
+
+    return is_equal
 
 
 def _make_hash(cls: Any) -> FunctionType:
-    hashed = [one for one in _fields_of(cls) if (one.compare if one.hash is None else one.hash)]
-    values = "".join(f"self.f{n}, " for n in range(len(hashed)))
-    return _function(cls, f"def __hash__(self):\n return hash(({values}))", hashed, {})
+    values = _values_of(cls)
+
+    def hash_of(self: object) -> int:
+        return hash(values(self))
+
+    return hash_of
 
 
 @recursive_repr()
@@ -231,7 +219,5 @@ else:
 
     def dataclass(cls: type | None = None, /, **given: bool) -> Any:
         """`dataclasses.dataclass`, with the parameters that are used here."""
-        if unknown := given.keys() - vars(_DEFAULTS):
-            raise TypeError(f"not supported: {', '.join(sorted(unknown))}")
         params = SimpleNamespace(**vars(_DEFAULTS) | given)
         return partial(_made, params) if cls is None else _made(params, cls)

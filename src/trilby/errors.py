@@ -32,7 +32,7 @@ class TrilbyError(Exception):
         self.advice = advice
         self._location = location
         self.calls = tuple(calls)
-        super().__init__(self._text())
+        super().__init__(str(self))
 
     @property
     def location(self) -> Location | None:
@@ -48,7 +48,7 @@ class TrilbyError(Exception):
         """Whether the location was given, and is not the way that the error took."""
         return self._location is not None
 
-    def _text(self) -> str:
+    def __str__(self) -> str:
         location = self.location
         parts = [f"{location}: {self.problem}" if location else self.problem]
         if location:
@@ -57,9 +57,6 @@ class TrilbyError(Exception):
         if self.advice:
             parts.append(f"  help: {self.advice}")
         return "\n".join(part for part in parts if part)
-
-    def __str__(self) -> str:
-        return self._text()
 
     def within(self, name: str, called_at: Location) -> Self:
         """Add the caller's frame to the chain; used while an error passes outwards."""

@@ -8,12 +8,13 @@ program does so, that happens with the first message.
 import sys
 from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
 from trilby.process import PROCESS
 
 if TYPE_CHECKING:
-    from types import ModuleType
+    from logging import Logger
 
 _NUMBERS = {"debug": 10, "info": 20, "warning": 30, "error": 40}
 """The levels as Python counts them."""
@@ -22,7 +23,7 @@ _NUMBERS = {"debug": 10, "info": 20, "warning": 30, "error": 40}
 def tell(level: str, message: str, *details: object) -> None:
     """Log a message: `tell("info", "using %s", device)`."""
     if is_told(level):
-        _logger().log.log(_NUMBERS[level], message, *map(_encodable, details))
+        _logger().log(_NUMBERS[level], message, *map(_encodable, details))
 
 
 def _encodable(detail: object) -> object:
@@ -35,23 +36,39 @@ def _encodable(detail: object) -> object:
 def is_told(level: str) -> bool:
     """True where a message of that level would get anywhere."""
     if "logging" in sys.modules:
-        told: bool = _logger().log.isEnabledFor(_NUMBERS[level])
-        return told
+        return _logger().isEnabledFor(_NUMBERS[level])
     return _NUMBERS[level] >= _NUMBERS[PROCESS.log_levels[0] if PROCESS.log_levels else "warning"]
 
 
 def set_up(level: str) -> None:
     """Send messages of a level and above to standard error, unless the program has a say."""
     if "logging" in sys.modules:
-        _logger().set_up(level)
+        _send_to_standard_error(_logger(), level)
     else:
         PROCESS.log_levels.append(level)
 
 
 @cache
-def _logger() -> "ModuleType":
-    """What talks to Python's logging, with everything set up that was wanted before."""
-    logger = import_module("trilby.logger")
+def _logger() -> "Logger":
+    """Python's logger, with everything set up that was wanted before logging was loaded."""
+    logger: Logger = import_module("logging").getLogger("trilby")
     for level in PROCESS.log_levels:
-        logger.set_up(level)
+        _send_to_standard_error(logger, level)
     return logger
+
+
+def _send_to_standard_error(logger: "Logger", level: str) -> None:
+    if logger.hasHandlers() or logger.level:
+        return
+    logging: Any = import_module("logging")
+    handler = logging.StreamHandler(SimpleNamespace(write=_write))
+    handler.setFormatter(logging.Formatter("trilby: %(message)s"))
+    logger.addHandler(handler)
+    logger.setLevel(_NUMBERS[level])
+    logger.propagate = False
+
+
+def _write(text: str) -> None:
+    """Write to what `sys.stderr` is at the time: programs and tests put others in its place."""
+    if sys.stderr:  # None where a program has no terminal
+        sys.stderr.write(text)

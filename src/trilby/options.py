@@ -8,7 +8,7 @@ import re
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from enum import Enum
-from typing import Literal, Self, TypeAlias, get_args
+from typing import Literal, Self, TypeAlias, cast, get_args
 
 from trilby.arguments import brief, choice, whole_number
 from trilby.dataclass import dataclass
@@ -78,10 +78,11 @@ class Options:
     @classmethod
     def from_environment(cls, given: Mapping[str, str] = os.environ) -> Self:
         """Read the variables. An empty variable counts as one that is not set."""
+        log = given.get("TRILBY_LOG", "").strip().lower() or "info"
         return cls(
             backend=given.get("TRILBY_BACKEND", "").strip() or None,
             lint=_switch("TRILBY_LINT", given.get("TRILBY_LINT", "").strip().lower()),
-            log=_log_level(given.get("TRILBY_LOG", "").strip().lower() or "info"),
+            log=cast("LogLevel", choice("TRILBY_LOG", log, get_args(LogLevel))),
         )
 
 
@@ -185,13 +186,3 @@ def _switch(name: str, text: str) -> bool:
             advice=f"use one of {', '.join((*_ON, *_OFF))}",
         )
     return text in _ON
-
-
-def _log_level(text: str) -> LogLevel:
-    levels: tuple[LogLevel, ...] = get_args(LogLevel)
-    for level in levels:
-        if level == text:
-            return level
-    raise ArgumentValueError(
-        f"TRILBY_LOG is {brief(text)}, which is no level", advice=f"use one of {', '.join(levels)}"
-    )

@@ -32,8 +32,6 @@ class ProcessState:
         """The `Options` that stand in for the environment, innermost last (`options`)."""
         self.raw_views: WeakSet[Any] = WeakSet()
         """The `RawViews` of all memory that has some (`data.segment`)."""
-        self.vector_shapes: dict[Any, Any] = {}
-        """Element and dimensions of each struct type that is a vector or matrix (`data`)."""
         self.printed: deque[str] = deque()
         """Lines that kernels printed, and that are not written yet (`backend.say`)."""
         self.must_print_later: Callable[[], bool] = bool

@@ -8,9 +8,7 @@ from hypothesis import strategies as st
 
 from trilby.data.dtypes import SCALARS, ScalarType, Type
 from trilby.data.layout import (
-    C_RULES,
     Layout,
-    Rules,
     align_of,
     header_size,
     layout,
@@ -226,24 +224,6 @@ def test_stride_counts_for_size_and_place() -> None:
     assert offsets(layout(schema)) == {"a": 0, "b": 48}
     numbers = np.zeros(2, numpy_dtype(schema))
     assert numbers["a"]["value"].strides == (52, 16)
-
-
-def test_rules_are_a_record_that_changes_the_result() -> None:
-    inner = StructType("I", (Field("x", F32),))
-    schema = BufferType(
-        "B",
-        (
-            Field("a", I64),
-            Field("n", I32),
-            Field("inner", inner),
-            Field("d", ArrayType(U8, ("n",))),
-        ),
-    )
-    rules = Rules("other", least_struct_align=16, least_element_align=4, header_is_struct=False)
-    places = layout(schema, {"n": 3}, rules)
-    assert offsets(places) == {"a": 0, "n": 8, "inner": 16, "d": 32}
-    assert places.size == 48
-    assert offsets(layout(schema, {"n": 3}, C_RULES)) == {"a": 0, "n": 8, "inner": 12, "d": 16}
 
 
 def test_a_length_that_is_not_given_is_named() -> None:

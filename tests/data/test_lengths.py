@@ -10,16 +10,16 @@ from trilby.errors import BindingError
 SQUARE = Field("square", ArrayType(F32, ("m", "m", 3)))
 SCHEMA = BufferType(
     "B",
-    (Field("n", U8), Field("data", ArrayType(U8, ("n",))), Field("m", I64), SQUARE),
+    (Field("n", U8), Field("m", I64), Field("data", ArrayType(U8, ("n",))), SQUARE),
 )
 
 
-def test_lengths_are_read_one_after_the_other() -> None:
+def test_lengths_are_read_from_the_header() -> None:
     lengths = {"n": 5, "m": 2}
     places = layout(SCHEMA, lengths)
     memory = np.zeros(places.size, np.uint8)
     write_lengths(places, lengths, memory)
-    # by hand: n at 0, data from 1 to 5, m at the next multiple of 8
+    # by hand: n at 0, m at the next multiple of 8
     assert memory[0] == 5
     assert memory[8:16].view(np.int64)[0] == 2
     assert read_lengths(SCHEMA, memory) == lengths

@@ -37,7 +37,7 @@ def test_a_vector_is_aligned_to_its_size_and_three_lanes_take_the_room_of_four(
         n * SCALARS[element].size for n in range(lanes)
     ]
     assert vector_of(cls.__schema__) == (SCALARS[element], lanes)
-    assert vector_type(SCALARS[element], lanes) is cls.__schema__
+    assert vector_type(SCALARS[element], lanes) == cls.__schema__
     assert cls.__name__ == f"{element}x{lanes}"
 
 

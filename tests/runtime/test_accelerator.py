@@ -140,8 +140,8 @@ def test_a_program_that_sets_up_logging_gets_the_messages_its_own_way() -> None:
 
 def test_a_level_that_is_none() -> None:
     done = run(OPEN, TRILBY_LOG="loud")
-    assert "TRILBY_LOG is 'loud', which is no level" in done.stderr
-    assert "help: use one of error, warning, info, debug" in done.stderr
+    assert "`TRILBY_LOG` is 'loud', and there is no such choice" in done.stderr
+    assert 'help: use one of "error", "warning", "info", "debug"' in done.stderr
 
 
 WITHOUT = "import sys; sys.modules['pyopencl'] = sys.modules['llvmlite'] = None; "

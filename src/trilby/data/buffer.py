@@ -8,7 +8,6 @@ the segment.
 import inspect
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, ClassVar, Never, Self, TypeVar, cast
 
@@ -17,7 +16,7 @@ import numpy as np
 from trilby.arguments import brief, closest, whole_number
 from trilby.data.declare import declare
 from trilby.data.dtypes import ScalarType, Type
-from trilby.data.layout import Layout, header_size, layout
+from trilby.data.layout import Layout, fixed_offsets, header_size, layout
 from trilby.data.ranges import Ranges
 from trilby.data.record import Element, assign_member, unknown_field
 from trilby.data.schema import ArrayType, BufferType, Field, StructType, sizes_of
@@ -50,16 +49,15 @@ def given_lengths(type_: BufferType, given: Mapping[str, object]) -> dict[str, i
 
 def read_lengths(type_: BufferType, memory: Live) -> dict[str, int]:
     """The lengths that the header in a piece of memory has."""
+    offsets = fixed_offsets(type_)
     found: dict[str, int] = {}
     for name, kind in sizes_of(type_).items():
-        before = type_.fields[: [field.name for field in type_.fields].index(name) + 1]
-        slot = layout(replace(type_, fields=before), found).slots[name]
-        if slot.offset + slot.size > memory.nbytes:
+        if offsets[name] + kind.size > memory.nbytes:
             raise BindingError(
                 f"{memory.nbytes} bytes are too few to hold even `{name}` of `{type_.name}`",
                 advice="bind memory that holds the header and the arrays",
             )
-        value = int(np.ndarray((), kind.numpy, memory, slot.offset))
+        value = int(np.ndarray((), kind.numpy, memory, offsets[name]))
         found[name] = _length(type_, name, value, kind)
     return found
 
@@ -157,10 +155,9 @@ class Buffer(Shown):
     def __init_subclass__(cls, *, align: int | None = None) -> None:
         frame = inspect.currentframe()
         around = frame.f_back if frame else None
-        declaration = declare(cls, around, Buffer, "buffer", align=align)
-        cls.__schema__ = cast("BufferType", declaration.schema)
-        cls.__elements__ = declaration.elements
-        install_members(cls, declaration)
+        schema, cls.__elements__ = declare(cls, around, Buffer, align=align)
+        cls.__schema__ = cast("BufferType", schema)
+        install_members(cls)
         for name in cls.__schema__.length_names:
             setattr(cls, name, LengthMember(name))
 
@@ -180,10 +177,9 @@ class Buffer(Shown):
 
         It belongs to no accelerator: any may use it, and none needs to be given.
         """
-        if _is_plain(accelerator):
-            raise _unnamed(cls, (accelerator, *unnamed))
-        if unnamed:
-            raise _unnamed(cls, unnamed)
+        given = (accelerator, *unnamed) if _is_plain(accelerator) else unnamed
+        if given:
+            raise _unnamed(cls, given)
         known = given_lengths(cls.__schema__, lengths)
         places = layout(cls.__schema__, known)
         try:
@@ -210,7 +206,12 @@ class Buffer(Shown):
         places = layout(schema, known)
         _check_room(cls, content, places, known)
         segment = Segment(content[: places.size], cls.__name__, borrowed=True)
-        _check_aligned(cls, segment, places)
+        if segment.address % places.align:
+            raise BindingError(
+                f"`{cls.__name__}` is aligned to {places.align} bytes, and the memory begins "
+                f"{segment.address % places.align} bytes after such a place",
+                advice=f"begin at a multiple of {places.align} bytes",
+            )
         write_lengths(places, known, segment.memory)
         return _made(cls, segment, places, known)
 
@@ -292,6 +293,8 @@ class Buffer(Shown):
             assign_member(self, name, value, self.__elements__)
 
         def __getattr__(self, name: str) -> object:
+            if name in self.__schema__.length_names:  # it is there until the memory is released
+                _ = self.__segment__.memory
             raise unknown_field(type(self).__name__, name, self.__elements__)
 
 
@@ -371,15 +374,6 @@ def _check_room(
         advice="bind memory for header and arrays; an array without a header is shared by "
         f"`accelerator.array(x)` and copied by `{cls.__name__}.of(x)`",
     )
-
-
-def _check_aligned(cls: type[Buffer], segment: Segment, places: Layout) -> None:
-    if segment.address % places.align:
-        raise BindingError(
-            f"`{cls.__name__}` is aligned to {places.align} bytes, and the memory begins "
-            f"{segment.address % places.align} bytes after such a place",
-            advice=f"begin at a multiple of {places.align} bytes",
-        )
 
 
 def _short(type_: Type) -> str:

@@ -13,8 +13,6 @@ from types import FrameType
 from typing import (
     ClassVar,
     ForwardRef,
-    Literal,
-    TypeAlias,
     TypeGuard,
     TypeVar,
     cast,
@@ -146,7 +144,6 @@ def _line_of(name: str, lines: list[str], class_line: int) -> int | None:
 C = TypeVar("C")
 
 ATOMICS = (I32, U32, I64, U64, F32)
-Kind: TypeAlias = Literal["struct", "union", "buffer"]
 
 ARRAY_ADVICE = 'write `{name}: tb.Array[f32] = tb.array("length")`; it may have more dimensions'
 TEXT_ADVICE = "write `{name}: tb.Array[u8] = tb.array(16)`; text has no size of its own"
@@ -161,21 +158,15 @@ ADVICE: Mapping[object, str] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Declaration:
-    """A schema, and for every field what it, or an element of it, is to accessors."""
-
-    schema: StructType
-    elements: Mapping[str, Element]
-
-
 def declare(
-    cls: type, frame: FrameType | None, root: type, kind: Kind, *, align: int | None = None
-) -> Declaration:
+    cls: type, frame: FrameType | None, root: type, *, align: int | None = None
+) -> tuple[StructType, Mapping[str, Element]]:
     """Read the body of a class that extends `root`: `Struct`, `Union` or `Buffer`.
 
+    The result is its schema, and for every field what it, or an element of it, is to accessors.
     Fields of another declared class that it extends come first.
     """
+    kind = root.__name__.lower()
     body = read_body(cls, frame)
     _check_unannotated(body)
     align = _check_align(body, "", align)
@@ -191,7 +182,13 @@ def declare(
         fields.append(field)
         if element is not None:
             elements[name] = element
-    return Declaration(_schema(body, fields, kind, align, inherited), elements)
+    if all(isinstance(field.type, PadType) for field in fields):
+        problem = f"`{cls.__name__}` has no fields"
+        raise body.error("", problem, advice="declare at least one: `x: f32`")
+    make = BufferType if kind == "buffer" else StructType
+    qualname = cls.__qualname__.rpartition("<locals>.")[2]
+    wider = max(align or 0, (inherited.align if inherited else None) or 0) or None
+    return make(qualname, tuple(fields), kind == "union", wider), elements
 
 
 def element_of(annotation: object) -> Element | None:
@@ -208,22 +205,6 @@ def element_of(annotation: object) -> Element | None:
 def is_subclass(annotation: object, base: type[C]) -> TypeGuard[type[C]]:
     """True for a class that extends `base`; other things than classes do not."""
     return isinstance(annotation, type) and issubclass(annotation, base)
-
-
-def _schema(
-    body: ClassBody,
-    fields: list[Field],
-    kind: Kind,
-    align: int | None,
-    inherited: StructType | None,
-) -> StructType:
-    if all(isinstance(field.type, PadType) for field in fields):
-        problem = f"`{body.cls.__name__}` has no fields"
-        raise body.error("", problem, advice="declare at least one: `x: f32`")
-    make = BufferType if kind == "buffer" else StructType
-    qualname = body.cls.__qualname__.rpartition("<locals>.")[2]
-    wider = max(align or 0, (inherited.align if inherited else None) or 0) or None
-    return make(qualname, tuple(fields), kind == "union", wider)
 
 
 def _field(body: ClassBody, name: str) -> tuple[Field, Element | None]:
@@ -264,17 +245,20 @@ def _array_field(
             f"`{name}` does not say what it is an array of",
             advice=f'write `{name}: tb.Array[f32] = tb.array("length")`',
         )
-    if not _is_marker(marker, "array"):
+    if not _is_marker(marker, "array") or not marker.dims:
         raise body.error(
             name,
             f"the array `{name}` has no dimensions",
             advice=f'write `= tb.array("length")` or `= tb.array(16)` behind `{name}`',
         )
     element = _element(body, name, get_args(annotation)[0])
-    type_ = ArrayType(_type_of(element), _dims(body, name, marker.dims))
-    stride = _stride(body, name, marker.stride, type_)
+    dims = tuple(
+        dim if isinstance(dim, str) else _positive(body, name, dim, "a dimension")
+        for dim in marker.dims
+    )
+    stride = _stride(body, name, marker.stride, _type_of(element))
     align = _check_align(body, name, marker.align)
-    return Field(name, ArrayType(type_.element, type_.dims, stride), align=align), element
+    return Field(name, ArrayType(_type_of(element), dims, stride), align=align), element
 
 
 def _element(body: ClassBody, name: str, annotation: object) -> Element:
@@ -301,18 +285,6 @@ def _atomic(body: ClassBody, name: str, annotation: object) -> ScalarType:
     return found
 
 
-def _dims(body: ClassBody, name: str, dims: tuple[object, ...]) -> tuple[int | str, ...]:
-    if not dims:
-        raise body.error(
-            name,
-            f"the array `{name}` has no dimensions",
-            advice='give the name of a length field, `tb.array("length")`, or a number',
-        )
-    return tuple(
-        dim if isinstance(dim, str) else _positive(body, name, dim, "a dimension") for dim in dims
-    )
-
-
 def _positive(body: ClassBody, name: str, value: object, what: str) -> int:
     number = whole_number(value)
     if number is None or not 1 <= number <= I32.highest:
@@ -324,10 +296,10 @@ def _positive(body: ClassBody, name: str, value: object, what: str) -> int:
     return number
 
 
-def _stride(body: ClassBody, name: str, stride: object, type_: ArrayType) -> int | None:
+def _stride(body: ClassBody, name: str, stride: object, element: Type) -> int | None:
     if stride is None:
         return None
-    size, align = numpy_dtype(type_.element).itemsize, align_of(type_.element)
+    size, align = numpy_dtype(element).itemsize, align_of(element)
     number = _positive(body, name, stride, "a stride")
     if number < size or number % align:
         raise body.error(
@@ -371,7 +343,7 @@ def _check_name(body: ClassBody, name: str, root: type, fields: list[Field]) -> 
         raise body.error(name, problem, advice=advice)
 
 
-def _check_lengths(body: ClassBody, field: Field, before: list[Field], kind: Kind) -> None:
+def _check_lengths(body: ClassBody, field: Field, before: list[Field], kind: str) -> None:
     """Lengths must be known from what stands before the array that they are for."""
     if not isinstance(field.type, ArrayType) or not field.type.is_bound:
         return
@@ -388,12 +360,13 @@ def _check_lengths(body: ClassBody, field: Field, before: list[Field], kind: Kin
 
 def _check_length(body: ClassBody, name: str, dim: str, before: list[Field]) -> None:
     found = next((field for field in before if field.name == dim), None)
-    arrays = [f.name for f in before if isinstance(f.type, ArrayType) and f.type.is_bound]
-    if found is not None and arrays and before.index(found) > _position(before, arrays[0]):
+    arrays = [f for f in before if isinstance(f.type, ArrayType) and f.type.is_bound]
+    if found is not None and arrays and before.index(found) > before.index(arrays[0]):
+        array = arrays[0].name
         raise body.error(
             name,
-            f"`{name}` is bound to `{dim}`, which lies behind the array `{arrays[0]}`",
-            advice=f"declare all lengths before `{arrays[0]}`: a device must find them first",
+            f"`{name}` is bound to `{dim}`, which lies behind the array `{array}`",
+            advice=f"declare all lengths before `{array}`: a device must find them first",
         )
     if found is None:
         later = dim in body.annotations
@@ -452,7 +425,3 @@ def _advice(name: str, annotation: object) -> str:
         return "a buffer owns its memory and cannot stand in another; make it a tb.Struct"
     found = ADVICE.get(origin) if isinstance(origin, type) else None
     return found.format(name=name) if found else GENERAL_ADVICE
-
-
-def _position(fields: list[Field], name: str) -> int:
-    return next(number for number, field in enumerate(fields) if field.name == name)

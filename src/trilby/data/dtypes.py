@@ -138,15 +138,12 @@ def promote(left: ScalarType, right: ScalarType) -> ScalarType:
     if left is BOOL and right is BOOL:
         return I32
     if BF16 in {left, right}:
-        return _promote_bf16(right if left is BF16 else left)
+        other = right if left is BF16 else left
+        if other in {BF16, F16}:
+            return BF16 if other is BF16 else F32
+        found = promote(F16, other)
+        return BF16 if found is F16 else found
     return _BY_NUMPY[np.result_type(left.numpy, right.numpy)]
-
-
-def _promote_bf16(other: ScalarType) -> ScalarType:
-    if other in {BF16, F16}:
-        return BF16 if other is BF16 else F32
-    found = promote(F16, other)
-    return BF16 if found is F16 else found
 
 
 @cache

@@ -7,9 +7,9 @@ stored when it has ended. What comes out never shares memory with a buffer, unle
 that was given as `out`; where NumPy would give a view, the copy is read-only.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
-from itertools import chain, islice, product
+from itertools import chain, product
 from operator import index
 from typing import Any, TypeAlias, cast
 
@@ -26,8 +26,8 @@ from trilby.data.numpy_calls import (
 from trilby.data.segment import HostAccess, Live, accessing, sealed
 from trilby.data.window import Window, is_index, window_of
 
-_Call: TypeAlias = Callable[[Sequence[Any]], Any]
-"""A call of NumPy that is given what it writes to."""
+_Call: TypeAlias = Callable[[Sequence[Live]], Any]
+"""A call of NumPy that is given the memory that it writes to."""
 _NUMPYS = np.empty(0)
 
 PLAIN = frozenset[type](
@@ -42,29 +42,19 @@ def call_ufunc(
     """Run a ufunc for `__array_ufunc__`."""
     inputs = tuple(_as_operand(entry) for entry in inputs)
     options = {name: _as_array(entry) for name, entry in options.items()}
-    outs: tuple[Any, ...] = options.get("out", ())
-    targets = inputs[:1] if method == "at" else outs
+    outs: tuple[Any, ...] = options.get(OUT, ())
     calls_back = ufunc.ntypes == 1 and "O" in ufunc.types[0]  # as one of `np.frompyfunc` does
-    is_live = not calls_back and _is_plain((*inputs, *options.values()))
-    read = _live if is_live else _snapshot
-
-    def ready() -> _Call:
-        arguments = [read(entry) for entry in inputs]
-        settings = {name: read(entry) for name, entry in options.items() if name != "out"}
-
-        def call(lives: Sequence[Any]) -> Any:
-            if method == "at":
-                arguments[0] = lives[0]
-            elif outs:
-                settings["out"] = tuple(lives)
-            return getattr(ufunc, method)(*arguments, **settings)
-
-        return call
-
     is_total = is_single_loop(ufunc) and all(map(_is_numeric, inputs))
     is_total = is_total and (method == "__call__" or are_alike((*inputs, *outs)))
-    partly = method == "at" or options.get("where", True) is not True or not is_total
-    return _given_back(_called(ready, targets, is_live=is_live, partly=partly), outs)
+    result = _called(
+        getattr(ufunc, method),
+        inputs,
+        options,
+        [0] if method == "at" else [len(inputs) + [*options].index(OUT)] if outs else [],
+        is_live=not calls_back and _is_plain((*inputs, *options.values())),
+        partly=method == "at" or options.get("where", True) is not True or not is_total,
+    )
+    return _given_back(result, outs)
 
 
 def call_function(
@@ -78,44 +68,28 @@ def call_function(
         return True  # who asks means to write, and must not write to a snapshot
     args = [_as_array(entry) for entry in args]
     options = {name: _as_array(entry) for name, entry in options.items()}
+    entries = (*args, *options.values())
     names = argument_names(function, len(args), tuple(options))
-    given = dict(zip(names, (*args, *options.values()), strict=True))
+    given = dict(zip(names, entries, strict=True))
     written = surely_written(function, given)
-    is_live = _is_plain((*args, *options.values()))
-    read = _reader if is_live else _snapshot
-    targets = [
-        target
-        for name in names
-        if name in written
-        for target in (given[name] if isinstance(given[name], tuple) else (given[name],))
-    ]
 
-    def ready() -> _Call:
-        entries = [
-            entry if name in written else read(entry)
-            for name, entry in zip(names, (*args, *options.values()), strict=True)
-        ]
+    def run(*args: Any, **options: Any) -> Any:
+        if all(map(_is_ours, types)):  # NumPy's own way to run it without asking once more
+            return _NUMPYS.__array_function__(function, (), args, options)
+        return function(*args, **options)
 
-        def call(lives: Sequence[Any]) -> Any:
-            left = iter(lives)
-            filled = [
-                _filled(entry, left) if name in written else entry
-                for name, entry in zip(names, entries, strict=True)
-            ]
-            arguments = tuple(filled[: len(args)])
-            settings = dict(zip(options, filled[len(args) :], strict=True))
-            if all(map(_is_ours, types)):  # NumPy's own way to run it without asking once more
-                return _NUMPYS.__array_function__(function, (), arguments, settings)
-            return function(*arguments, **settings)
-
-        return call
-
-    partly = not overwrites(function, given)
-    result = _called(ready, targets, is_live=is_live, partly=partly)
+    result = _called(
+        run,
+        args,
+        options,
+        [place for place, name in enumerate(names) if name in written],
+        is_live=_is_plain(entries),
+        partly=not overwrites(function, given),
+    )
     if OUT in written:
         out = given[OUT]
         return cast("tuple[Any, ...]", out)[0] if isinstance(out, tuple) else out
-    return _detached(result, _windows([*args, *options.values()]))
+    return _detached(result, _windows(entries))
 
 
 def text_of(window: Window, writer: Callable[[Live], str]) -> str:
@@ -151,8 +125,13 @@ def snapshot_of(window: Window) -> Live:
     return sealed(window.read_by(np.copy))
 
 
-def as_index(entry: Any) -> Any:
-    """A part of an index, converted before any memory is read: that may run code of the user."""
+def plain_key(entry: Any) -> Any:
+    """A key, or a part of one, for NumPy: masks that are tracked arrays become what they show.
+
+    It is made before any memory is read: that may run code of the user.
+    """
+    if isinstance(entry, tuple):
+        return tuple(plain_key(one) for one in cast("tuple[object, ...]", entry))
     window = window_of(entry)
     if window is not None:
         return window.read_by(np.copy)
@@ -236,22 +215,8 @@ def _is_numeric(entry: Any) -> bool:
     return type(entry) in _NUMBERS or window_of(entry) is not None
 
 
-def _live(entry: Any) -> Any:
-    window = window_of(entry)
-    return entry if window is None else window.read()
-
-
-def _reader(entry: Any) -> Any:
-    """An argument with read-only views in the place of tracked arrays."""
-    return _replaced(entry, _read_only_view)
-
-
-def _snapshot(entry: Any) -> Any:
-    """An argument with snapshots in the place of tracked arrays."""
-    return _replaced(entry, snapshot_of)
-
-
 def _replaced(entry: Any, read: Callable[[Window], Live]) -> Any:
+    """An argument with other arrays in the place of tracked ones."""
     if isinstance(entry, list | tuple):  # one with names for its items is a plain one to NumPy
         parts = [_replaced(inner, read) for inner in cast("Sequence[Any]", entry)]
         return parts if isinstance(entry, list) else tuple(parts)
@@ -273,33 +238,50 @@ def _is_read_only(entry: Any) -> bool:
 
 
 def _called(
-    ready: Callable[[], _Call], targets: Sequence[Any], *, is_live: bool, partly: bool
+    function: Callable[..., Any],
+    args: Sequence[Any],
+    options: Mapping[str, Any],
+    written: Collection[int],
+    *,
+    is_live: bool,
+    partly: bool,
 ) -> Any:
-    """The result of a call that is made ready, which reads, and is then given what to write to.
+    """The result of a call that writes to the arguments with some numbers, options counted last.
 
     That is live memory in the place of tracked arrays; or copies, of which is stored what changed,
     or all where the call sets all, when it has ended or failed: what kernels wrote meanwhile stays.
     """
+    entries = (*args, *options.values())
+    targets = _windows([entries[place] for place in written])
+
+    def ready() -> _Call:
+        read = _read_only_view if is_live else snapshot_of
+        known = [
+            entry if place in written else _replaced(entry, read)
+            for place, entry in enumerate(entries)
+        ]
+
+        def call(lives: Sequence[Live]) -> Any:
+            left = iter(lives)
+            for place in written:
+                known[place] = _replaced(entries[place], lambda _: next(left))
+            settings = dict(zip(options, known[len(args) :], strict=True))
+            return function(*known[: len(args)], **settings)
+
+        return call
+
     if is_live:
         kind = HostAccess.WRITE if targets else HostAccess.READ
         return accessing(kind, lambda: _with_lives(ready(), (), targets, partly=partly))
     call = ready()
-    windows = [window_of(target) for target in targets]
-    copies = [
-        target if window is None else window.read_by(np.copy)
-        for target, window in zip(targets, windows, strict=True)
-    ]
-    before = [
-        np.copy(copy) if window else copy for window, copy in zip(windows, copies, strict=True)
-    ]
+    copies = [window.read_by(np.copy) for window in targets]
+    before = [np.copy(copy) for copy in copies]
     is_done = False
     try:
         result = call(copies)
         is_done = True
     finally:
-        for window, old, copy in zip(windows, before, copies, strict=True):
-            if window is None:
-                continue
+        for window, old, copy in zip(targets, before, copies, strict=True):
             changed = True if is_done and not partly else _differs(old, copy)
             if np.any(changed):
                 window.write_by(partial(_fill, copy, changed), partly=changed is not True)
@@ -307,28 +289,14 @@ def _called(
 
 
 def _with_lives(
-    call: _Call,
-    lives: tuple[Any, ...],
-    targets: Sequence[Any],
-    *,
-    partly: bool,
+    call: _Call, lives: tuple[Live, ...], targets: Sequence[Window], *, partly: bool
 ) -> Any:
+    """The result of a call that is given the live memory of each target, announced as written."""
     if len(lives) == len(targets):
         return call(lives)
-    target = targets[len(lives)]
-    window = window_of(target)
-    if window is None:
-        return _with_lives(call, (*lives, target), targets, partly=partly)
-    return window.written_by(
+    return targets[len(lives)].written_by(
         lambda live: _with_lives(call, (*lives, live), targets, partly=partly), partly=partly
     )
-
-
-def _filled(entry: Any, lives: Iterator[Any]) -> Any:
-    """An argument that is written, with live memory in the place of each array."""
-    if isinstance(entry, tuple):  # `out=(a,)`
-        return tuple(islice(lives, len(cast("tuple[Any, ...]", entry))))
-    return next(lives)
 
 
 def _fill(copy: Live, where: "Live | bool", live: Live) -> None:

@@ -20,54 +20,56 @@ class VectorMath(Generic[T]):
 
     __slots__ = ()
 
-    def _with(self, other: object, operation: Callable[[Any, Any], Any], *, swap: bool) -> Self:
-        _check_partner(self, other)
-        left, right = lane_numbers(self, self), lane_numbers(self, other)
-        if swap:
-            left, right = right, left
-        return from_lanes(self, operation, left, right)
+    def _computed(self, operation: Callable[..., Any], *operands: object) -> Self:
+        """What an operation of NumPy makes of the lanes of vectors, and of numbers."""
+        for one in operands:
+            _check_partner(self, one)
+        with np.errstate(all="ignore"):
+            lanes = operation(*(lane_numbers(self, one) for one in operands))
+        make: Callable[..., Self] = type(self)
+        return make(*lanes.astype(lane_type(self).numpy).tolist())
 
     def __add__(self, other: Self | T) -> Self:
-        return self._with(other, np.add, swap=False)
+        return self._computed(np.add, self, other)
 
     def __radd__(self, other: T) -> Self:
-        return self._with(other, np.add, swap=True)
+        return self._computed(np.add, other, self)
 
     def __sub__(self, other: Self | T) -> Self:
-        return self._with(other, np.subtract, swap=False)
+        return self._computed(np.subtract, self, other)
 
     def __rsub__(self, other: T) -> Self:
-        return self._with(other, np.subtract, swap=True)
+        return self._computed(np.subtract, other, self)
 
     def __mul__(self, other: Self | T) -> Self:
-        return self._with(other, np.multiply, swap=False)
+        return self._computed(np.multiply, self, other)
 
     def __rmul__(self, other: T) -> Self:
-        return self._with(other, np.multiply, swap=True)
+        return self._computed(np.multiply, other, self)
 
     def __floordiv__(self, other: Self | T) -> Self:
-        return self._with(other, np.floor_divide, swap=False)
+        return self._computed(np.floor_divide, self, other)
 
     def __rfloordiv__(self, other: T) -> Self:
-        return self._with(other, np.floor_divide, swap=True)
+        return self._computed(np.floor_divide, other, self)
 
     def __mod__(self, other: Self | T) -> Self:
-        return self._with(other, np.remainder, swap=False)
+        return self._computed(np.remainder, self, other)
 
     def __rmod__(self, other: T) -> Self:
-        return self._with(other, np.remainder, swap=True)
+        return self._computed(np.remainder, other, self)
 
     def __pow__(self, other: Self | T) -> Self:
-        return self._with(other, np.power, swap=False)
+        return self._computed(np.power, self, other)
 
     def __neg__(self) -> Self:
-        return from_lanes(self, np.negative, lane_numbers(self, self))
+        return self._computed(np.negative, self)
 
     def __pos__(self) -> Self:
-        return from_lanes(self, np.positive, lane_numbers(self, self))
+        return self._computed(np.positive, self)
 
     def __abs__(self) -> Self:
-        return from_lanes(self, np.abs, lane_numbers(self, self))
+        return self._computed(np.abs, self)
 
 
 class FloatVector(VectorMath[float]):
@@ -76,10 +78,10 @@ class FloatVector(VectorMath[float]):
     __slots__ = ()
 
     def __truediv__(self, other: Self | float) -> Self:
-        return self._with(other, np.true_divide, swap=False)
+        return self._computed(np.true_divide, self, other)
 
     def __rtruediv__(self, other: float) -> Self:
-        return self._with(other, np.true_divide, swap=True)
+        return self._computed(np.true_divide, other, self)
 
 
 class IntVector(VectorMath[int]):
@@ -88,22 +90,22 @@ class IntVector(VectorMath[int]):
     __slots__ = ()
 
     def __and__(self, other: Self | int) -> Self:
-        return self._with(other, np.bitwise_and, swap=False)
+        return self._computed(np.bitwise_and, self, other)
 
     def __or__(self, other: Self | int) -> Self:
-        return self._with(other, np.bitwise_or, swap=False)
+        return self._computed(np.bitwise_or, self, other)
 
     def __xor__(self, other: Self | int) -> Self:
-        return self._with(other, np.bitwise_xor, swap=False)
+        return self._computed(np.bitwise_xor, self, other)
 
     def __lshift__(self, other: Self | int) -> Self:
-        return self._with(other, np.left_shift, swap=False)
+        return self._computed(np.left_shift, self, other)
 
     def __rshift__(self, other: Self | int) -> Self:
-        return self._with(other, np.right_shift, swap=False)
+        return self._computed(np.right_shift, self, other)
 
     def __invert__(self) -> Self:
-        return from_lanes(self, np.invert, lane_numbers(self, self))
+        return self._computed(np.invert, self)
 
     if not TYPE_CHECKING:  # a checker knows that there is none
 
@@ -155,14 +157,6 @@ def _check_partner(vector: object, other: object) -> None:
 VectorT = TypeVar("VectorT", bound=VectorMath[Any])
 FloatT = TypeVar("FloatT", bound=FloatVector)
 IntT = TypeVar("IntT", bound=IntVector)
-
-
-def from_lanes(like: VectorT, operation: Callable[..., Any], *columns: Any) -> VectorT:
-    """A vector of the type of another, made by an operation of NumPy on lanes."""
-    with np.errstate(all="ignore"):
-        lanes = np.broadcast_to(operation(*columns), len(lane_names(like)))
-    make: Callable[..., VectorT] = type(like)
-    return make(*lanes.astype(lane_type(like).numpy).tolist())
 
 
 def lane_by_lane(function: Callable[..., Any], like: VectorT, *args: object) -> VectorT:

@@ -1,12 +1,11 @@
 """Where the members of a type lie in memory.
 
-Pure arithmetic on schemas: offsets, sizes, alignments, by a set of rules. It knows nothing
-of memory, of buffers that exist, or of the classes that users write.
+Pure arithmetic on schemas: offsets, sizes, alignments, as C has them. It knows nothing of memory,
+of buffers that exist, or of the classes that users write.
 """
 
 import math
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import cache
 from typing import Any, cast
 
@@ -25,24 +24,6 @@ from trilby.data.schema import (
 )
 from trilby.dataclass import dataclass
 from trilby.errors import BindingError, SchemaError
-
-
-@dataclass(frozen=True, slots=True)
-class Rules:
-    """What one device language says about layout, beyond "aligned by its own size".
-
-    `header_is_struct` is for languages in which the part before the first length-bound
-    array is a struct of its own and the array begins where that struct ends. Languages
-    with run-time sized arrays begin it at the next aligned place.
-    """
-
-    name: str
-    least_struct_align: int = 1
-    least_element_align: int = 1
-    header_is_struct: bool = True
-
-
-C_RULES = Rules("c")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,37 +57,42 @@ def round_up(value: int, step: int) -> int:
     return -(-value // step) * step
 
 
-def layout(
-    type_: StructType, lengths: Mapping[str, int] | None = None, rules: Rules = C_RULES
-) -> Layout:
+def layout(type_: StructType, lengths: Mapping[str, int] | None = None) -> Layout:
     """Place the members of a struct, union or buffer.
 
     `lengths` has the values of the length fields; a type without length-bound arrays
     needs none. The offset of a member that follows such an array depends on them.
     """
+    bound = first_bound(type_)
     slots: dict[str, Slot] = {}
-    end = 0
-    for field in type_.fields:
-        start = 0 if type_.is_union else _start(type_, field, end, rules)
-        slots[field.name] = slot = _slot(field, start, lengths or {}, rules)
-        end = max(end, start + slot.size)
-    align = align_of(type_, rules)
+    end, align = 0, type_.align or 1
+    for number, field in enumerate(type_.fields):
+        if number == bound:  # what stands before it is a struct of its own, with padding at its end
+            end = round_up(end, align)
+        start = 0 if type_.is_union else round_up(end, field_align(field))
+        slots[field.name] = slot = _slot(field, start, lengths or {})
+        end, align = max(end, start + slot.size), max(align, field_align(field))
     return Layout(slots, round_up(end, align), align)
 
 
-def header_size(type_: BufferType, rules: Rules = C_RULES) -> int:
+def header_size(type_: BufferType) -> int:
     """The bytes before the first length-bound array, which begins exactly there.
 
-    It is a multiple of the alignment of the header's own members (what `sizeof` counts)
-    and of the array's element. A buffer without such an array is all header.
+    A buffer without such an array is all header.
     """
-    number = first_bound(type_)
-    fixed = layout(replace(type_, fields=type_.fields[:number]), rules=rules).size
-    aligns = (field_align(field, rules) for field in type_.fields[number : number + 1])
-    return round_up(fixed, next(aligns, 1))
+    bound = type_.fields[first_bound(type_) :][:1]
+    return fixed_offsets(type_)[bound[0].name] if bound else layout(type_).size
 
 
-def align_of(type_: Type, rules: Rules = C_RULES) -> int:
+def first_bound(struct: StructType) -> int:
+    """The number of fields before the first length-bound array."""
+    for number, field in enumerate(struct.fields):
+        if isinstance(field.type, ArrayType) and field.type.is_bound:
+            return number
+    return len(struct.fields)
+
+
+def align_of(type_: Type) -> int:
     """The alignment of a value of that type."""
     match type_:
         case ScalarType():
@@ -114,36 +100,34 @@ def align_of(type_: Type, rules: Rules = C_RULES) -> int:
         case PadType():
             return 1
         case ArrayType():
-            return max(align_of(type_.element, rules), rules.least_element_align)
+            return align_of(type_.element)
         case StructType():
-            members = (field_align(field, rules) for field in type_.fields)
-            return max(type_.align or 1, rules.least_struct_align, *members, 1)
+            return max((type_.align or 1, *map(field_align, type_.fields)))
         case _:
             raise SchemaError(f"`{type_}` has no place inside a struct or buffer")
 
 
-def field_align(field: Field, rules: Rules = C_RULES) -> int:
+def field_align(field: Field) -> int:
     """The alignment of a member: its type's, or more where it was asked for."""
-    return max(align_of(field.type, rules), field.align or 1)
+    return max(align_of(field.type), field.align or 1)
 
 
-def size_of(type_: Type, lengths: Mapping[str, int] | None = None, rules: Rules = C_RULES) -> int:
+def size_of(type_: Type, lengths: Mapping[str, int] | None = None) -> int:
     """The bytes that a value of that type takes, padding at its end included."""
     match type_:
         case ScalarType() | PadType():
             return type_.size
         case ArrayType():
-            return stride_of(type_, rules) * math.prod(shape_of(type_, lengths or {}))
+            return stride_of(type_) * math.prod(shape_of(type_, lengths or {}))
         case StructType():
-            return layout(type_, lengths, rules).size
+            return layout(type_, lengths).size
         case _:
             raise SchemaError(f"`{type_}` has no place inside a struct or buffer")
 
 
-def stride_of(type_: ArrayType, rules: Rules = C_RULES) -> int:
+def stride_of(type_: ArrayType) -> int:
     """The distance in bytes from one element to the next."""
-    natural = round_up(size_of(type_.element, rules=rules), align_of(type_, rules))
-    return max(natural, type_.stride or 0)
+    return max(round_up(size_of(type_.element), align_of(type_)), type_.stride or 0)
 
 
 def shape_of(type_: ArrayType, lengths: Mapping[str, int]) -> tuple[int, ...]:
@@ -189,40 +173,21 @@ def _record(
     return np.dtype(cast("Any", spec))
 
 
-def _slot(field: Field, start: int, lengths: Mapping[str, int], rules: Rules) -> Slot:
+def _slot(field: Field, start: int, lengths: Mapping[str, int]) -> Slot:
     if not isinstance(field.type, ArrayType):
-        return Slot(field.name, field.type, start, size_of(field.type, rules=rules))
+        return Slot(field.name, field.type, start, size_of(field.type))
     shape = shape_of(field.type, lengths)
-    stride = stride_of(field.type, rules)
+    stride = stride_of(field.type)
     strides = tuple(stride * math.prod(shape[axis + 1 :]) for axis in range(len(shape)))
     return Slot(field.name, field.type, start, stride * math.prod(shape), shape, strides)
-
-
-def _start(type_: StructType, field: Field, end: int, rules: Rules) -> int:
-    if rules.header_is_struct and isinstance(type_, BufferType):
-        first = type_.fields[first_bound(type_) :][:1]
-        if first and first[0] is field:
-            return header_size(type_, rules)
-    return round_up(end, field_align(field, rules))
-
-
-def first_bound(struct: BufferType) -> int:
-    """The number of fields before the first length-bound array."""
-    for number, field in enumerate(struct.fields):
-        if isinstance(field.type, ArrayType) and field.type.is_bound:
-            return number
-    return len(struct.fields)
 
 
 @cache
 def fixed_offsets(buffer: BufferType) -> Mapping[str, int]:
     """The offsets of the fields up to the first length-bound array, that one included."""
-    number = first_bound(buffer)
-    header = layout(replace(buffer, fields=buffer.fields[:number]))
-    offsets = {name: slot.offset for name, slot in header.slots.items()}
-    if number < len(buffer.fields):
-        offsets[buffer.fields[number].name] = header_size(buffer)
-    return offsets
+    slots = layout(buffer, dict.fromkeys(buffer.length_names, 0)).slots
+    fixed = buffer.fields[: first_bound(buffer) + 1]
+    return {field.name: slots[field.name].offset for field in fixed}
 
 
 def member_offset(struct: StructType, name: str) -> int:
@@ -232,7 +197,7 @@ def member_offset(struct: StructType, name: str) -> int:
     return layout(struct).slots[name].offset
 
 
-def leaf_offset(struct: StructType, leaf: Leaf, rules: Rules = C_RULES) -> int:
+def leaf_offset(struct: StructType, leaf: Leaf) -> int:
     """The byte at which a number inside a struct begins."""
     indices = iter(leaf.indices)
     offset = 0
@@ -241,7 +206,7 @@ def leaf_offset(struct: StructType, leaf: Leaf, rules: Rules = C_RULES) -> int:
             flat = 0
             for size in shape_of(here, {}):
                 flat = flat * size + next(indices)
-            offset += flat * stride_of(here, rules)
+            offset += flat * stride_of(here)
         elif isinstance(here, StructType):
-            offset += layout(here, rules=rules).slots[step].offset
+            offset += layout(here).slots[step].offset
     return offset

@@ -3,18 +3,18 @@
 In memory a matrix is a struct with one array in row-major order.
 """
 
-from typing import TYPE_CHECKING, Any, Generic, Self, TypeGuard, TypeVar, overload
+from typing import Any, ClassVar, Generic, Self, TypeGuard, TypeVar, cast, overload
 
 import numpy as np
 
 from trilby.arguments import brief
 from trilby.data.dtypes import F32
 from trilby.data.lanes import FloatVector, VectorMath, flat_numbers, lane_numbers
+from trilby.data.layout import Layout
 from trilby.data.markers import array
 from trilby.data.names import f32
-from trilby.data.struct import Struct
-from trilby.data.vector_types import add_shape
-from trilby.data.vectors import f32x2, f32x3, f32x4
+from trilby.data.record import Record
+from trilby.data.vectors import NumberedStruct, f32x2, f32x3, f32x4
 from trilby.data.views import Array
 from trilby.data.window import number
 from trilby.errors import ArgumentTypeError
@@ -27,10 +27,13 @@ class MatrixMath(Generic[V]):
 
     __slots__ = ()
     m: Array[f32]
+    __layout__: ClassVar[Layout]
 
-    if TYPE_CHECKING:
-
-        def __init__(self, *numbers: f32 | VectorMath[float]) -> None: ...
+    def __init__(self, *numbers: f32 | VectorMath[float]) -> None:
+        rows, _ = self.__layout__.slots["m"].shape
+        cells = [number(cell, F32) for cell in flat_numbers(self, numbers, rows * rows)]
+        square = np.array(cells, np.float32).reshape(rows, rows)
+        Record.__init__(cast("Record", self), m=square)
 
     def __getitem__(self, place: tuple[int, int]) -> f32:
         return self.m[place]
@@ -39,16 +42,13 @@ class MatrixMath(Generic[V]):
         self.m[place] = value
 
     def __add__(self, other: Self) -> Self:
-        _check_partner(self, other)
-        return _made(self, _cells(self) + _cells(other))
+        return _made(self, _cells(self) + _partner_cells(self, other))
 
     def __sub__(self, other: Self) -> Self:
-        _check_partner(self, other)
-        return _made(self, _cells(self) - _cells(other))
+        return _made(self, _cells(self) - _partner_cells(self, other))
 
     def __mul__(self, factor: f32) -> Self:
-        _check_factor(self, factor)
-        return _made(self, _cells(self) * np.float32(factor))
+        return _made(self, _cells(self) * _factor(self, factor))
 
     def __rmul__(self, factor: f32) -> Self:
         return self * factor
@@ -84,14 +84,16 @@ def _is_matrix(value: object) -> TypeGuard[MatrixMath[Any]]:
     return isinstance(value, MatrixMath)
 
 
-def _check_partner(matrix: object, other: object) -> None:
+def _partner_cells(matrix: object, other: MatrixMath[Any]) -> "np.ndarray[Any, Any]":
     if type(other) is not type(matrix):
         raise _no_operator(matrix, other)
+    return _cells(other)
 
 
-def _check_factor(matrix: object, factor: object) -> None:
+def _factor(matrix: object, factor: object) -> np.float32:
     if not isinstance(factor, int | float | np.number):
         raise _no_operator(matrix, factor)
+    return np.float32(cast("float", factor))
 
 
 def _no_operator(matrix: object, other: object) -> ArgumentTypeError:
@@ -109,40 +111,22 @@ def _made(like: MatrixT, cells: "np.ndarray[Any, Any]") -> MatrixT:
     return type(like)(*cells.ravel().tolist())
 
 
-class f32x2x2(MatrixMath[f32x2], Struct):
+class f32x2x2(MatrixMath[f32x2], NumberedStruct):
     """A matrix of 2 rows and 2 columns; made from its numbers, row by row."""
 
     m: Array[f32] = array(2, 2)
 
-    def __init__(self, *numbers: f32 | VectorMath[float]) -> None:
-        Struct.__init__(self, m=square(self, numbers, 2))
 
-
-class f32x3x3(MatrixMath[f32x3], Struct):
+class f32x3x3(MatrixMath[f32x3], NumberedStruct):
     """A matrix of 3 rows and 3 columns; made from its numbers, row by row."""
 
     m: Array[f32] = array(3, 3)
 
-    def __init__(self, *numbers: f32 | VectorMath[float]) -> None:
-        Struct.__init__(self, m=square(self, numbers, 3))
 
-
-class f32x4x4(MatrixMath[f32x4], Struct):
+class f32x4x4(MatrixMath[f32x4], NumberedStruct):
     """A matrix of 4 rows and 4 columns; made from its numbers, row by row."""
 
     m: Array[f32] = array(4, 4)
-
-    def __init__(self, *numbers: f32 | VectorMath[float]) -> None:
-        Struct.__init__(self, m=square(self, numbers, 4))
-
-
-def square(
-    owner: object, given: tuple[float | VectorMath[float], ...], rows: int
-) -> "np.ndarray[Any, Any]":
-    """The numbers of a square matrix as rows; vectors among them give all their lanes."""
-    cells = flat_numbers(owner, given, rows * rows)
-    numbers = [number(cell, F32) for cell in cells]
-    return np.reshape(np.array(numbers, np.float32), (rows, rows))
 
 
 def transpose(matrix: MatrixT) -> MatrixT:
@@ -153,7 +137,3 @@ def transpose(matrix: MatrixT) -> MatrixT:
             advice="make one: `f32x2x2(a, b, c, d)`",
         )
     return _made(matrix, _cells(matrix).T)
-
-
-for _rows, _class in enumerate((f32x2x2, f32x3x3, f32x4x4), 2):
-    add_shape(_class.__schema__, F32, _rows, _rows)

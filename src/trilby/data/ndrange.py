@@ -35,8 +35,9 @@ class NDRange:
             )
         object.__setattr__(self, "local", sized)
         if math.prod(self.size) > I64.highest:
+            shown = " × ".join(map(str, self.size))
             raise RangeError(
-                f"a range of {_times(self.size)} has more than {I64.highest} work items",
+                f"a range of {shown} has more than {I64.highest} work items",
                 advice="launch one part after the other",
             )
 
@@ -73,10 +74,6 @@ def dividing(size: tuple[int, ...], longest: tuple[int, ...], items: int) -> tup
 def spelled(local: tuple[int, ...]) -> str:
     """A local size as it is written in a program: `local=64`, `local=(16, 16)`."""
     return f"local={local[0] if len(local) == 1 else local}"
-
-
-def _times(size: tuple[int, ...]) -> str:
-    return " × ".join(map(str, size))
 
 
 def _divisor(n: int, most: int) -> int:

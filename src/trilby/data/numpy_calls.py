@@ -35,12 +35,10 @@ CHANGED: Mapping[Function, str] = {
 
 IN_PLACE: Mapping[Function, tuple[str, str, bool]] = {
     np.nan_to_num: ("x", "copy", False),
-    np.median: ("a", "overwrite_input", True),
-    np.percentile: ("a", "overwrite_input", True),
-    np.quantile: ("a", "overwrite_input", True),
-    np.nanmedian: ("a", "overwrite_input", True),
-    np.nanpercentile: ("a", "overwrite_input", True),
-    np.nanquantile: ("a", "overwrite_input", True),
+    **dict.fromkeys(
+        _functions("median percentile quantile nanmedian nanpercentile nanquantile"),
+        ("a", "overwrite_input", True),
+    ),
 }
 """The parameter that a function changes where an option has a value: `copy=False`."""
 

@@ -95,8 +95,11 @@ class Ranges:
 
     @classmethod
     def of(cls, *parts: Range) -> "Ranges":
-        """The union of any ranges."""
-        return union(parts)
+        """The union of any ranges, which may overlap and be empty."""
+        joined = _joined(sorted(part for part in parts if part[0] < part[1]), ())
+        if len(joined) <= 1:
+            return cls(*joined[0]) if joined else cls.EMPTY
+        return _made(_regular(_pieces(joined)))
 
     @classmethod
     def span(cls, start: int, stop: int) -> "Ranges":
@@ -114,7 +117,7 @@ class Ranges:
             builder.repeat(self.start, list(self), pitch, count)
             return builder.ranges()
         distances = range(0, count * pitch, pitch)
-        return union((start + by, stop + by) for by in distances for start, stop in self)
+        return Ranges.of(*((start + by, stop + by) for by in distances for start, stop in self))
 
     @property
     def nbytes(self) -> int:
@@ -137,20 +140,17 @@ class Ranges:
         return (self.start, begin), (self.stop - size, self.stop)
 
     @property
-    def rows(self) -> tuple[int, int] | None:
-        """The size and the pitch of ranges of one size at equal distances, if it is such a set.
-
-        The pitch of one range is 0.
-        """
+    def rows(self) -> Rows | None:
+        """Size and pitch, where these are several ranges of one size at equal distances."""
         if not self.pieces:
-            return (self.stop - self.start, 0) if self else None
+            return None
         pairs = iter(self)
         (start, stop), (second, _) = next(pairs), next(pairs)
         size, pitch = stop - start, second - start
         count, rest = divmod(self.stop - self.start - size, pitch)
         is_one = len(self.pieces) == 1 and len(self.pieces[0].runs) == 1
         if is_one or (not rest and self == Ranges(start, stop).repeated(pitch, count + 1)):
-            return size, pitch
+            return Rows(size, pitch)
         return None
 
     def shifted(self, distance: int) -> "Ranges":
@@ -277,14 +277,6 @@ class Ranges:
 Ranges.EMPTY = Ranges(0, 0)
 _FEW = 8
 """So many pieces are sooner looked at than searched."""
-
-
-def union(parts: Iterable[Range]) -> Ranges:
-    """The set of all bytes of some ranges, which may overlap and be empty."""
-    joined = _joined(sorted(part for part in parts if part[0] < part[1]), ())
-    if len(joined) <= 1:
-        return Ranges(*joined[0]) if joined else Ranges.EMPTY
-    return _made(_regular(_pieces(joined)))
 
 
 def _made(pieces: Sequence[StridedRange]) -> Ranges:
@@ -594,11 +586,11 @@ MOST_COPIES = 16
 def copies(wanted: Ranges, movable: Ranges) -> list[Ranges]:
     """The copies for the bytes that are wanted; others that are `movable` may go along.
 
-    Each has `rows`: it is one contiguous range, or ranges of one size at equal distances. So the
+    Each is one contiguous range, or it has `rows`. So the
     column of a matrix is one copy, and `copies(Ranges.of((0, 4), (8, 20)), Ranges.span(0, 20))` is
     `[Ranges.span(0, 20)]`.
     """
-    if not wanted or wanted.rows is not None:
+    if not wanted.pieces or wanted.rows:
         return [wanted] if wanted else []
     return [Ranges(*pair) for pair in in_few_ranges(wanted, movable)]
 
@@ -606,7 +598,7 @@ def copies(wanted: Ranges, movable: Ranges) -> list[Ranges]:
 def in_few_ranges(wanted: Ranges, movable: Ranges) -> Ranges:
     """The bytes that are wanted, with gaps closed by `movable` ones: small gaps, or all if many."""
     gaps = Ranges.span(*wanted.hull) - wanted
-    small = union(gap for gap in gaps if gap[1] - gap[0] <= SMALL_GAP)
+    small = Ranges.of(*(gap for gap in gaps if gap[1] - gap[0] <= SMALL_GAP))
     joined = wanted | _coverable(small, movable)
     if len(joined) > MOST_COPIES:
         joined |= _coverable(gaps, movable)
@@ -617,4 +609,4 @@ def _coverable(gaps: Ranges, movable: Ranges) -> Ranges:
     """Those of some ranges all of whose bytes are movable."""
     if movable.covers(gaps):
         return gaps
-    return union(gap for gap in gaps if movable.covers(Ranges(*gap)))
+    return Ranges.of(*(gap for gap in gaps if movable.covers(Ranges(*gap))))

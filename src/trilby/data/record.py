@@ -42,7 +42,10 @@ class Record:
         object.__setattr__(self, "__start__", 0)
         _check_names(type(self), values)
         for name, value in values.items():
-            set_initial(self, name, value)
+            if self.__layout__.slots[name].shape:  # an array takes all its elements
+                getattr(self, name)[...] = value
+            else:
+                setattr(self, name, value)
 
     @classmethod
     def __at__(cls, segment: Segment, start: int) -> Self:
@@ -117,14 +120,6 @@ def assign_member(holder: object, name: str, value: object, known: Iterable[str]
     if not hasattr(getattr(type(holder), name, None), "__set__"):
         raise unknown_field(type(holder).__name__, name, known)
     object.__setattr__(holder, name, value)
-
-
-def set_initial(record: Record, name: str, value: object) -> None:
-    """Set a member of a new record; an array member takes all its elements."""
-    if record.__layout__.slots[name].shape:
-        getattr(record, name)[...] = value
-    else:
-        setattr(record, name, value)
 
 
 def _check_names(cls: type[Record], values: Mapping[str, object]) -> None:

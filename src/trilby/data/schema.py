@@ -15,7 +15,6 @@ from typing import TypeVar
 
 from trilby.data.dtypes import I32, ScalarType, Type
 from trilby.dataclass import dataclass
-from trilby.source import Location
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +60,6 @@ class Field:
     type: Type
     atomic: bool = False
     align: int | None = None
-    location: Location | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,9 +174,7 @@ INDEX = "[]"
 
 def path_steps(path: str) -> Iterator[str]:
     """The steps of a path: `"result[].x"` gives `result`, `[]`, `x`."""
-    for part in path.replace(INDEX, f".{INDEX}").split("."):
-        if part:
-            yield part
+    return filter(None, path.replace(INDEX, f".{INDEX}").split("."))
 
 
 def join_path(prefix: str, suffix: str) -> str:

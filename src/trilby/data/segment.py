@@ -10,7 +10,6 @@ import sys
 import threading
 import weakref
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import field
 from enum import IntEnum
 from typing import Any, ClassVar, Protocol, TypeAlias, TypeGuard, TypeVar, cast
 
@@ -30,9 +29,8 @@ from trilby.process import PROCESS
 class Escape:
     """A raw view that the user asked for; it lives as long as any NumPy view made from it."""
 
-    ranges: Ranges
-    memory: "Live" = field(repr=False)
-    among: "RawViews" = field(repr=False)
+    memory: "Live"
+    among: "RawViews"
 
     @property
     def __array_interface__(self) -> dict[str, Any]:
@@ -57,16 +55,10 @@ class RawViews:
 
     def add(self, ranges: Ranges, memory: "Live") -> Escape:
         """Another one; the ranges are from the start of the memory."""
-        escape = Escape(ranges, memory, self)
+        escape = Escape(memory, self)
         self._all[weakref.ref(escape)] = ranges.shifted(self._address)
         PROCESS.raw_views.add(self)
         return escape
-
-    @property
-    def living(self) -> tuple[Escape, ...]:
-        """Those that are still alive."""
-        living = (ref() for ref in tuple(self._all))
-        return tuple(escape for escape in living if escape is not None)
 
     @property
     def shown(self) -> Ranges:
@@ -220,16 +212,6 @@ class Watcher(Protocol):
         ...
 
 
-class _NoLengths:
-    """What a segment has in the place of lengths when its memory is released."""
-
-    def __init__(self, segment: "Segment") -> None:
-        self._segment = segment
-
-    def __getattr__(self, name: str) -> object:
-        return self._segment.memory  # which raises
-
-
 def _nobody(_segment: object) -> None:
     """While nothing computes, nobody watches."""
 
@@ -306,25 +288,26 @@ class Segment:
             self.watcher.released()
         self._memory = None
         self.released = True
-        self.lengths = _NoLengths(self)
+        self.lengths = None
 
     def reading(self, ranges: Ranges) -> None:
         """Announce a read."""
-        if self._memory is None:
-            _ = self.memory
-        if self.watcher is None and (self.borrowed or self.raw_views):
-            self.watcher = Segment.watcher_of(self)
-        if self.watcher is not None and ranges:
-            self.watcher.before_read(ranges)
+        watcher = self._find_watcher()
+        if watcher is not None and ranges:
+            watcher.before_read(ranges)
 
     def writing(self, ranges: Ranges) -> None:
         """Announce a write that will set all of the bytes."""
-        if self._memory is None:
-            _ = self.memory
+        watcher = self._find_watcher()
+        if watcher is not None and ranges:
+            watcher.before_write(ranges)
+
+    def _find_watcher(self) -> Watcher | None:
+        """The watcher; of memory that others have too, it may be one that watches it for them."""
+        _ = self.memory  # which raises if it was released
         if self.watcher is None and (self.borrowed or self.raw_views):
             self.watcher = Segment.watcher_of(self)
-        if self.watcher is not None and ranges:
-            self.watcher.before_write(ranges)
+        return self.watcher
 
     def written(self, ranges: Ranges) -> None:
         """Announce that a write was done."""

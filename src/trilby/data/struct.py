@@ -5,7 +5,7 @@ from operator import attrgetter
 from types import FrameType
 from typing import Any, dataclass_transform
 
-from trilby.data.declare import Declaration, Kind, declare
+from trilby.data.declare import declare
 from trilby.data.layout import layout, numpy_dtype
 from trilby.data.markers import field
 from trilby.data.record import Element, Record
@@ -102,7 +102,7 @@ class Struct(Record):
     __slots__ = ()
 
     def __init_subclass__(cls, *, align: int | None = None) -> None:
-        _prepare(cls, inspect.currentframe(), Struct, "struct", align)
+        _prepare(cls, inspect.currentframe(), Struct, align)
 
 
 class Union(Record):
@@ -116,24 +116,21 @@ class Union(Record):
     __slots__ = ()
 
     def __init_subclass__(cls, *, align: int | None = None) -> None:
-        _prepare(cls, inspect.currentframe(), Union, "union", align)
+        _prepare(cls, inspect.currentframe(), Union, align)
 
 
-def _prepare(
-    cls: type[Record], frame: FrameType | None, root: type, kind: Kind, align: int | None
-) -> None:
-    declaration = declare(cls, frame.f_back if frame else None, root, kind, align=align)
-    cls.__schema__ = declaration.schema
-    cls.__layout__ = layout(declaration.schema)
-    cls.__dtype__ = numpy_dtype(declaration.schema)
-    cls.__elements__ = declaration.elements
-    install_members(cls, declaration)
+def _prepare(cls: type[Record], frame: FrameType | None, root: type, align: int | None) -> None:
+    around = frame.f_back if frame else None
+    cls.__schema__, cls.__elements__ = declare(cls, around, root, align=align)
+    cls.__layout__ = layout(cls.__schema__)
+    cls.__dtype__ = numpy_dtype(cls.__schema__)
+    install_members(cls)
 
 
-def install_members(cls: type, declaration: Declaration) -> None:
+def install_members(cls: Any) -> None:
     """Put a descriptor on the class for every field that holds something."""
-    for name, element in declaration.elements.items():
-        field = declaration.schema.field(name)
+    for name, element in cls.__elements__.items():
+        field = cls.__schema__.field(name)
         is_array = field is not None and isinstance(field.type, ArrayType)
         is_kept = is_array and hasattr(cls, "__arrays__")
         setattr(cls, name, FieldMember(name, element, is_array=is_array, is_kept=is_kept))

@@ -31,7 +31,7 @@ from trilby.data.lanes import (
 from trilby.data.names import f16, f32, i32, u8, u32
 from trilby.data.record import Record
 from trilby.data.struct import Struct
-from trilby.data.vector_types import LANES, add_shape, swizzle
+from trilby.data.vector_types import ELEMENTS, LANES, SIZES, swizzle, vector_type
 from trilby.errors import ArgumentTypeError
 
 
@@ -52,8 +52,7 @@ class _Swizzles:
             """Declare the members: as many as the name of the class says, aligned together."""
             lanes = int(cls.__name__[-1])
             cls.__annotations__ = dict.fromkeys(LANES[:lanes], of)
-            super().__init_subclass__(align=of.size * (4 if lanes == 3 else lanes))
-            add_shape(cls.__schema__, of, lanes)
+            super().__init_subclass__(align=vector_type(of, lanes).align)
 
         def __getattr__(self, name: str) -> object:
             picked = swizzle(name, len(lane_names(self)))
@@ -73,9 +72,9 @@ class _Swizzles:
 
 
 if TYPE_CHECKING:
-    _Lanes = Record  # a checker takes a vector's numbers in order, not by the names of its members
+    NumberedStruct = Record  # a checker takes numbers in order, not by the names of members
 else:
-    _Lanes = Struct
+    NumberedStruct = Struct
 
 
 def _check_written(name: str, value: object) -> None:
@@ -89,70 +88,70 @@ def _check_written(name: str, value: object) -> None:
         )
 
 
-class f32x2(Two[float], FloatVector, _Swizzles, _Lanes, of=f32):
+class f32x2(Two[float], FloatVector, _Swizzles, NumberedStruct, of=f32):
     """2 lanes of f32."""
 
 
-class f32x3(Three[float], FloatVector, _Swizzles, _Lanes, of=f32):
+class f32x3(Three[float], FloatVector, _Swizzles, NumberedStruct, of=f32):
     """3 lanes of f32."""
 
 
-class f32x4(Four[float], FloatVector, _Swizzles, _Lanes, of=f32):
+class f32x4(Four[float], FloatVector, _Swizzles, NumberedStruct, of=f32):
     """4 lanes of f32."""
 
 
-class i32x2(Two[int], IntVector, _Swizzles, _Lanes, of=i32):
+class i32x2(Two[int], IntVector, _Swizzles, NumberedStruct, of=i32):
     """2 lanes of i32."""
 
 
-class i32x3(Three[int], IntVector, _Swizzles, _Lanes, of=i32):
+class i32x3(Three[int], IntVector, _Swizzles, NumberedStruct, of=i32):
     """3 lanes of i32."""
 
 
-class i32x4(Four[int], IntVector, _Swizzles, _Lanes, of=i32):
+class i32x4(Four[int], IntVector, _Swizzles, NumberedStruct, of=i32):
     """4 lanes of i32."""
 
 
-class u32x2(Two[int], IntVector, _Swizzles, _Lanes, of=u32):
+class u32x2(Two[int], IntVector, _Swizzles, NumberedStruct, of=u32):
     """2 lanes of u32."""
 
 
-class u32x3(Three[int], IntVector, _Swizzles, _Lanes, of=u32):
+class u32x3(Three[int], IntVector, _Swizzles, NumberedStruct, of=u32):
     """3 lanes of u32."""
 
 
-class u32x4(Four[int], IntVector, _Swizzles, _Lanes, of=u32):
+class u32x4(Four[int], IntVector, _Swizzles, NumberedStruct, of=u32):
     """4 lanes of u32."""
 
 
-class u8x2(Two[int], IntVector, _Swizzles, _Lanes, of=u8):
+class u8x2(Two[int], IntVector, _Swizzles, NumberedStruct, of=u8):
     """2 lanes of u8."""
 
 
-class u8x3(Three[int], IntVector, _Swizzles, _Lanes, of=u8):
+class u8x3(Three[int], IntVector, _Swizzles, NumberedStruct, of=u8):
     """3 lanes of u8."""
 
 
-class u8x4(Four[int], IntVector, _Swizzles, _Lanes, of=u8):
+class u8x4(Four[int], IntVector, _Swizzles, NumberedStruct, of=u8):
     """4 lanes of u8."""
 
 
-class f16x2(Two[float], FloatVector, _Swizzles, _Lanes, of=f16):
+class f16x2(Two[float], FloatVector, _Swizzles, NumberedStruct, of=f16):
     """2 lanes of f16."""
 
 
-class f16x3(Three[float], FloatVector, _Swizzles, _Lanes, of=f16):
+class f16x3(Three[float], FloatVector, _Swizzles, NumberedStruct, of=f16):
     """3 lanes of f16."""
 
 
-class f16x4(Four[float], FloatVector, _Swizzles, _Lanes, of=f16):
+class f16x4(Four[float], FloatVector, _Swizzles, NumberedStruct, of=f16):
     """4 lanes of f16."""
 
 
 VECTORS: dict[tuple[str, int], Any] = {
-    (element, lanes): globals()[f"{element}x{lanes}"]
-    for element in ("f32", "i32", "u32", "u8", "f16")
-    for lanes in (2, 3, 4)
+    (element.name, lanes): globals()[f"{element}x{lanes}"]
+    for element in ELEMENTS
+    for lanes in SIZES
 }
 """Every vector class by its element and its number of lanes."""
 

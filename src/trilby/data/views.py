@@ -15,7 +15,7 @@ import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from trilby.data.dtypes import ScalarType
-from trilby.data.interop import as_index, call_function, call_ufunc, text_of
+from trilby.data.interop import call_function, call_ufunc, plain_key, text_of
 from trilby.data.record import Element, Record, unknown_field
 from trilby.data.segment import sealed
 from trilby.data.window import Window, exact_index, is_basic, window_of
@@ -118,7 +118,7 @@ class Array(NDArrayOperatorsMixin, Generic[T]):
                 return Array(window.column(key))
             if is_basic(key):
                 return Array(window.part(key))
-            plain = _plain_key(key)  # which may run code of the user
+            plain = plain_key(key)  # which may run code of the user
             return window.read_by(lambda live: live[plain])
 
         def __setitem__(self, key: object, value: object, /) -> None:
@@ -133,7 +133,7 @@ class Array(NDArrayOperatorsMixin, Generic[T]):
             elif is_basic(key):
                 window.part(key).assign(value)
             else:
-                window.assign_selected(_plain_key(key), value)
+                window.assign_selected(plain_key(key), value)
 
     def __getattr__(self, name: str) -> Any:
         element = self.__window__.element
@@ -293,10 +293,3 @@ def _check_storing_statement(window: Window, value: Array[Any] | Record) -> None
 
 _STORES = frozenset(opmap[name] for name in ("STORE_SUBSCR", "STORE_SLICE") if name in opmap)
 """The instructions of `a[i] = x`."""
-
-
-def _plain_key(key: object) -> Any:
-    """A key for NumPy: masks that are tracked arrays become what they show."""
-    if isinstance(key, tuple):
-        return tuple(_plain_key(entry) for entry in cast("tuple[object, ...]", key))
-    return as_index(key)

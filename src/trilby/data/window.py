@@ -83,8 +83,8 @@ def record(value: object, cls: type[Record]) -> Record:
         return value
     if isinstance(value, Mapping):
         return _of_members(cls, cast("Mapping[str, object]", value))
-    entries = as_tuple(value)
-    if entries is not None and not cls.__schema__.is_union:
+    if isinstance(value, tuple) and not cls.__schema__.is_union:
+        entries = cast("tuple[object, ...]", value)
         if len(entries) != len(cls.__elements__):
             raise ArgumentValueError(
                 f"{len(entries)} values for the {len(cls.__elements__)} members of "
@@ -92,18 +92,13 @@ def record(value: object, cls: type[Record]) -> Record:
                 advice=f"give one value each for {', '.join(cls.__elements__)}",
             )
         return _of_members(cls, dict(zip(cls.__elements__, entries, strict=True)))
-    raise _wrong_kind(_described(value), cls)
+    raise _wrong_kind(_described(cast("object", value)), cls)
 
 
 def _of_members(cls: type[Record], members: Mapping[str, object]) -> Record:
     made = cls.__new__(cls)
     Record.__init__(made, **members)  # classes have others: a vector is made of numbers in order
     return made
-
-
-def as_tuple(value: object) -> tuple[object, ...] | None:
-    """The value if it is a tuple, else None."""
-    return cast("tuple[object, ...]", value) if isinstance(value, tuple) else None
 
 
 def check_shape(given: tuple[int, ...], wanted: tuple[int, ...]) -> None:

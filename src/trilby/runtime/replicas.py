@@ -14,7 +14,7 @@ import numpy as np
 
 from trilby.backend.base import Backend, Memory, Queue, Ticket, Times
 from trilby.backend.failures import check_buffer, closed
-from trilby.data.ranges import Ranges, Rows, copies, in_few_ranges
+from trilby.data.ranges import Ranges, copies, in_few_ranges
 from trilby.data.segment import Segment
 from trilby.dataclass import dataclass
 from trilby.errors import DeviceError, GuardError, KernelAssertionError, OutOfDeviceMemoryError
@@ -437,16 +437,12 @@ def give_command(
 def _copy_up(replica: Replica, piece: Ranges, after: Sequence[Ticket]) -> Ticket:
     """Start to copy from the host's memory."""
     start, stop = piece.shifted(-replica.address).hull
-    source, rows = replica.host[start:stop], _rows_of(piece)
+    source, rows = replica.host[start:stop], piece.rows
     return replica.owner.backend.upload(replica.memory, start, source, after, rows)
 
 
 def _copy_down(replica: Replica, piece: Ranges, after: Sequence[Ticket]) -> Ticket:
     """Start to copy to the host's memory."""
     start, stop = piece.shifted(-replica.address).hull
-    target, rows = replica.host[start:stop], _rows_of(piece)
+    target, rows = replica.host[start:stop], piece.rows
     return replica.owner.backend.download(replica.memory, start, target, after, rows)
-
-
-def _rows_of(piece: Ranges) -> Rows | None:
-    return Rows(*piece.rows) if piece.rows and piece.pieces else None

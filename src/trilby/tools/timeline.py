@@ -9,7 +9,7 @@ from dataclasses import field
 from itertools import islice
 from typing import Literal, TypeAlias
 
-from trilby.data.ranges import Ranges, union
+from trilby.data.ranges import Ranges
 from trilby.dataclass import dataclass
 from trilby.oracle.excess import CopyMade
 from trilby.oracle.trace import Trace
@@ -48,16 +48,16 @@ def ways_of(
         """What a touch writes of a buffer, and what has to be there for it."""
         access = trace.touches[touch].accesses[buffer]
         if id(access) not in known:  # the trace holds the access, so the id stays
-            covers = union(access.covers)
-            writes = union(access.writes) | covers
-            known[id(access)] = writes, union(access.reads) | (writes - covers)
+            covers = Ranges.of(*access.covers)
+            writes = Ranges.of(*access.writes) | covers
+            known[id(access)] = writes, Ranges.of(*access.reads) | (writes - covers)
         return known[id(access)]
 
     def way(parts: Sequence[CopyMade]) -> tuple[int | None, int | None]:
         if not parts:
             return None, None
         first = parts[0]
-        moved = union((part.start, part.start + part.nbytes) for part in parts)
+        moved = Ranges.of(*((part.start, part.start + part.nbytes) for part in parts))
         here = numbers[first.buffer]
         split = bisect_left(here, first.position)
         written = (

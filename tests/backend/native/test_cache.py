@@ -251,9 +251,8 @@ def test_a_full_disk_is_told_of_once_and_leaves_nothing(
 
 
 READ_ONLY = """
-import os, sys
+import logging, os, sys
 from trilby.backend.native.cache import Cache
-from trilby import logger  # the other user may not read it
 from trilby.messages import set_up
 set_up("info")
 folder = sys.argv[1]

@@ -9,7 +9,7 @@ from trilby.analysis.measuring.affine import Form, Number, at_most_zero, scaled,
 from trilby.analysis.measuring.boxes import Box, Space
 from trilby.data.dtypes import Type
 from trilby.data.layout import layout, leaf_offset, shape_of, size_of, stride_of
-from trilby.data.ranges import Range, Ranges, union
+from trilby.data.ranges import Range, Ranges
 from trilby.data.schema import (
     ArrayType,
     BufferType,
@@ -99,7 +99,7 @@ def _gaps_in_element(array: ArrayType) -> Mapping[int, int]:
     data = Ranges.span(0, size_of(element))
     if isinstance(element, StructType):
         places = ((leaf_offset(element, leaf), leaf.type.size) for leaf in leaves(element))
-        data = union((start, start + size) for start, size in places)
+        data = Ranges.of(*((start, start + size) for start, size in places))
     return {start: stop - start for start, stop in Ranges.span(0, stride) - data}
 
 
@@ -115,7 +115,7 @@ def _gaps_in_header(buffer: BufferType) -> Mapping[int, int]:
         if isinstance(field.type, ArrayType) and field.type.is_bound:
             data.append((slot.offset, slot.offset + 1))
             break
-    found = union(data)
+    found = Ranges.of(*data)
     return {start: stop - start for start, stop in Ranges.span(*found.hull) - found}
 
 
@@ -269,7 +269,7 @@ class TouchedRegion:
     def _spread(self, way: "_AccessFamily", runs: list[Range], repeats: list[Repeat]) -> Ranges:
         """Runs of bytes, those that touch put together, at every place that they are repeated."""
         spread = Ranges.EMPTY
-        for start, stop in union(runs) if len(runs) > 1 else runs:
+        for start, stop in Ranges.of(*runs) if len(runs) > 1 else runs:
             run, left = way.joined(start, stop - start, repeats)
             spread |= way.clipped(self._repeated(Ranges.span(start, start + run), left))
         return spread
