@@ -31,7 +31,6 @@ from trilby.runtime.parts import Place
 from trilby.runtime.profiles import (
     PROFILES,
     RECORDINGS,
-    hearers_of_calls,
     measure,
     profiles_of,
     tell_of_opening,
@@ -44,8 +43,7 @@ from trilby.source import Location
 
 if TYPE_CHECKING:
     from trilby.runtime.ledger import Ledger
-    from trilby.runtime.profile import Profile
-    from trilby.runtime.profiling import Book
+    from trilby.runtime.profile import Book, Profile
     from trilby.runtime.recording import Recording
     from trilby.runtime.tracing import TracedRun
 
@@ -264,7 +262,7 @@ class Accelerator:
         """Run a compute function on the device in use, whatever becomes of it."""
         if not PROFILES:
             return self._run(function, args, kwargs)
-        books, began = hearers_of_calls(self._backend), time.perf_counter()
+        books, began = profiles_of(self._backend), time.perf_counter()
         try:
             return self._run(function, args, kwargs)
         finally:
@@ -328,7 +326,7 @@ class Accelerator:
 
         `print(profile)` shows it. The times are those of the device's own events.
         """
-        from trilby.runtime.profiling import Book  # noqa: PLC0415 -- few want one
+        from trilby.runtime.profile import Book  # noqa: PLC0415 -- few want one
 
         return self._profiled(Book([self._backend]))
 

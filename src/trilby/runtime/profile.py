@@ -1,28 +1,51 @@
-"""The profile: what kernels, copies, compilations and waits of a stretch of program took."""
+"""The profile: what kernels, copies, compilations and waits of a stretch of program took.
 
+A `Book` takes down what happens, and adds it up in rows; a `Profile` shows them.
+"""
+
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict
-from typing import Any
+from copy import deepcopy
+from dataclasses import asdict, field
+from threading import RLock
+from typing import TYPE_CHECKING, Any
 
+from trilby.backend.base import Backend, Queue, Ticket, Times
 from trilby.dataclass import dataclass
-from trilby.runtime.profiling import Book, BothWays, DispatchFigures, WaitFigures
+from trilby.locks import if_free, new_rlock
+from trilby.runtime.content import wait_whatever
+from trilby.runtime.launch_buffers import KernelWrite, launch_of
 from trilby.shown import Shown, aligned
 from trilby.source import Location
+from trilby.stages import Spent
+
+if TYPE_CHECKING:
+    from trilby.runtime.content import Replica
+    from trilby.runtime.passes import PortionTimes
+    from trilby.runtime.replicas import Moved
 
 # ------------------------------------------------------------------------------------- profile rows
 # The rows of a profile: what is known of a kernel and line, a buffer, a wait, a compilation.
+#
+# A book adds to its own rows; whoever looks is given copies of them.
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Copies:
     """Copies in one direction: how many, how many bytes, and what the device took for them."""
 
-    count: int
-    nbytes: int
-    seconds: float
+    count: int = 0
+    nbytes: int = 0
+    seconds: float = 0.0
+
+    def add(self, count: int, nbytes: int, seconds: float) -> None:
+        """Count other copies with these; negative numbers take some out."""
+        self.count += count
+        self.nbytes += nbytes
+        self.seconds += seconds
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class DispatchRow:
     """The dispatches of a kernel from one line.
 
@@ -36,16 +59,29 @@ class DispatchRow:
 
     kernel: str
     location: Location
-    count: int
-    failed: int
-    execute_seconds: float
-    least_seconds: float
-    most_seconds: float
-    delay_seconds: float
-    copy_in: Copies
-    copy_out: Copies
-    compile_seconds: float
-    wait_seconds: float
+    count: int = 0
+    failed: int = 0
+    execute_seconds: float = 0.0
+    least_seconds: float = 0.0
+    most_seconds: float = 0.0
+    delay_seconds: float = 0.0
+    copy_in: Copies = field(default_factory=Copies)
+    copy_out: Copies = field(default_factory=Copies)
+    compile_seconds: float = 0.0
+    wait_seconds: float = 0.0
+
+    def add(self, times: Times | None) -> None:
+        """Count a run. One that failed has no times."""
+        self.count += 1
+        if times is None:
+            self.failed += 1
+            return
+        is_first = self.count - self.failed == 1
+        seconds = times.seconds
+        self.execute_seconds += seconds
+        self.least_seconds = seconds if is_first else min(self.least_seconds, seconds)
+        self.most_seconds = max(self.most_seconds, seconds)
+        self.delay_seconds += times.queued
 
     @property
     def mean_seconds(self) -> float:
@@ -60,7 +96,7 @@ class DispatchRow:
         return self.delay_seconds / done if done else 0.0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class BufferRow:
     """The copies of a buffer, or of one of its fields; several fields at once have no name."""
 
@@ -70,16 +106,16 @@ class BufferRow:
     copy_out: Copies
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class WaitRow:
     """A line where the host waited, why, and for which buffer: empty where for several."""
 
     location: Location
     why: str
     buffer: str
-    count: int
-    seconds: float
-    most_seconds: float
+    count: int = 0
+    seconds: float = 0.0
+    most_seconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,46 +150,191 @@ class Totals:
     wait_seconds: float
 
 
-def dispatch_row(
-    kernel: str, location: Location, figures: DispatchFigures, compile_seconds: float
-) -> DispatchRow:
-    """A row of the figures of a kernel and line."""
-    runs = figures.runs
-    copy_in, copy_out = both_ways(figures.copies)
-    return DispatchRow(
-        kernel,
-        location,
-        runs.count,
-        runs.failed,
-        runs.seconds,
-        runs.least,
-        runs.most,
-        runs.delay,
-        copy_in,
-        copy_out,
-        compile_seconds,
-        figures.wait_seconds,
-    )
-
-
-def wait_row(why: str, buffer: str, location: Location, figures: WaitFigures) -> WaitRow:
-    """A row of the figures of a wait."""
-    return WaitRow(location, why, buffer, figures.count, figures.seconds, figures.most)
-
-
-def both_ways(ways: BothWays) -> tuple[Copies, Copies]:
-    """What went to the device, and what came back."""
-    up, down = ways.up, ways.down
-    return Copies(up.copies, up.nbytes, up.seconds), Copies(down.copies, down.nbytes, down.seconds)
-
-
-def joined(copies: "list[Copies]") -> Copies:
+def _joined(copies: Iterable[Copies]) -> Copies:
     """Copies of several rows together."""
-    return Copies(
-        sum(one.count for one in copies),
-        sum(one.nbytes for one in copies),
-        sum(one.seconds for one in copies),
-    )
+    total = Copies()
+    for one in copies:
+        total.add(one.count, one.nbytes, one.seconds)
+    return total
+
+
+# --------------------------------------------------------------------------------------------- book
+# Tickets are read when their commands are over: at the end, or when many have piled up. So the
+# program under measurement waits for nothing that it would not wait for anyway.
+
+MOST_UNREAD = 1024
+"""So many commands pile up before those that are over are read. Queues remember 4,096."""
+
+_MOST_UNUSED = 256
+"""So many buffers are remembered that came to the device and were not used by now."""
+
+
+@dataclass(slots=True, eq=False)
+class Command:
+    """A launch or a copy that a device was given; `times` are there when it was read.
+
+    A launch has its `row`, and many passes have `portions`. A copy of `nbytes` is counted in
+    `sums`, those of its buffer and of a launch, and `place` is its buffer and field.
+    """
+
+    ticket: Ticket | None
+    row: DispatchRow | None = None
+    portions: "PortionTimes | None" = None
+    place: tuple[str, str] = "", ""
+    nbytes: int = 0
+    sums: tuple[Copies, ...] = ()
+    times: Times | None = None
+
+    def count(self) -> None:
+        """Add to the rows what it took."""
+        if self.row is not None:
+            self.row.add(self.times)
+            return
+        self.times = self.times or Times(None, 0.0)
+        for one in self.sums:
+            one.add(1, self.nbytes, self.times.seconds)
+
+
+@dataclass(slots=True, eq=False)
+class Book:
+    """All that is taken down for one profile of an accelerator, and of all its threads.
+
+    `backends` are the devices that it uses: more than one where it had to take another. `_unread`
+    are commands in the order in which they were submitted; the rows lack what they took.
+    `_unused` are copies to the device that no launch has used yet, by the serial of their replica.
+    Whoever has `_lock` reads, and may wait for commands.
+    """
+
+    backends: list[Backend]
+    compiled: Spent = field(default_factory=Spent)
+    waits: dict[tuple[Location, str, str], WaitRow] = field(default_factory=dict)
+    buffers: dict[tuple[str, str], BufferRow] = field(default_factory=dict)
+    dispatches: dict[tuple[str, str, int], DispatchRow] = field(default_factory=dict)
+    _last: "tuple[KernelWrite, DispatchRow] | tuple[None, None]" = None, None
+    _told: dict[Queue, int] = field(default_factory=dict)
+    _unread: deque[Command] = field(default_factory=deque)
+    _unused: dict[int, list[Command]] = field(default_factory=dict)
+    _lock: RLock = field(default_factory=new_rlock)
+
+    def launched(
+        self,
+        writer: KernelWrite,
+        ticket: Ticket | None,
+        replicas: "Sequence[Replica]" = (),
+        portions: "PortionTimes | None" = None,
+    ) -> Command:
+        """A kernel was launched, once or for many passes; without a ticket, it was refused.
+
+        After an interrupt it may be told twice, and counts once.
+        """
+        last = self._unread[-1] if self._unread else Command(None)
+        told = self._told.get(ticket.queue, 0) if ticket is not None and portions is None else 0
+        if ticket is not None and (ticket.number <= told or last.ticket == ticket):
+            return last
+        known, row = self._last
+        if row is None or known is not writer:
+            row = self._row_of(writer)
+            self._last = writer, row
+        for replica in replicas if self._unused else ():
+            for copy in self._unused.pop(replica.serial, ()):
+                self._use(copy, row, replica.label)
+        command = Command(ticket, row, portions)
+        self._unread.append(command)
+        if ticket is not None:
+            self._told[ticket.queue] = ticket.number  # behind it: it counts also if Ctrl-C comes
+        self._read_some()
+        return command
+
+    def moved(self, moved: "Moved") -> Command:
+        """A copy was started."""
+        replica, nbytes = moved.replica, moved.ranges.nbytes
+        place = replica.label, _field_of(moved)
+        if moved.direction == "up":
+            sums = (self._buffer_row(place).copy_in,)
+        else:
+            writer = launch_of(moved.ticket)
+            rows = (self._buffer_row(place), *([self._row_of(writer)] if writer else ()))
+            sums = tuple(row.copy_out for row in rows)
+        copy = Command(moved.ticket, place=place, nbytes=nbytes, sums=sums)
+        if moved.direction == "up":
+            self._unused.setdefault(replica.serial, []).append(copy)
+            if len(self._unused) > _MOST_UNUSED:
+                del self._unused[next(iter(self._unused))]
+        self._unread.append(copy)
+        self._read_some()
+        return copy
+
+    def waited(
+        self, ticket: Ticket, seconds: float, location: Location, why: str, buffer: str
+    ) -> None:
+        """The host waited for a command."""
+        row = self.waits.setdefault((location, why, buffer), WaitRow(location, why, buffer))
+        row.count += 1
+        row.seconds += seconds
+        row.most_seconds = max(row.most_seconds, seconds)
+        writer = launch_of(ticket)
+        if writer is not None:
+            self._row_of(writer).wait_seconds += seconds
+
+    def add_compiled(self, spent: Spent) -> None:
+        """Something was compiled."""
+        for key, seconds in spent.items():
+            self.compiled[key] = self.compiled.get(key, 0.0) + seconds
+
+    def called(self, function: str, began: float) -> None:
+        """A compute function has returned that was called at that time: profiles show none."""
+
+    def settle(self) -> None:
+        """Wait for all that was begun, however it ends, and read it."""
+        with self._lock:
+            self._read(wait=True)
+
+    def _row_of(self, writer: KernelWrite) -> DispatchRow:
+        kernel, file, line = writer.kernel, writer.caller.code.co_filename, writer.caller.number
+        row = self.dispatches.get((kernel, file, line))
+        if row is None:
+            new = DispatchRow(kernel, Location(file, line))
+            row = self.dispatches.setdefault((kernel, file, line), new)
+        return row
+
+    def _buffer_row(self, place: tuple[str, str]) -> BufferRow:
+        return self.buffers.setdefault(place, BufferRow(*place, Copies(), Copies()))
+
+    def _use(self, copy: Command, row: DispatchRow, label: str) -> None:
+        """A launch uses what was copied to the device: it has a name from now on at the latest."""
+        before = copy.sums
+        copy.place = label, copy.place[1]
+        copy.sums = self._buffer_row(copy.place).copy_in, row.copy_in
+        if copy.times is not None:  # else it is counted when it is read
+            for one in before:
+                one.add(-1, -copy.nbytes, -copy.times.seconds)
+            copy.count()
+
+    def _read_some(self) -> None:
+        """Read what is over, if much has piled up."""
+        if len(self._unread) > MOST_UNREAD:
+            if_free(self._lock, lambda: self._read(wait=len(self._unread) > 2 * MOST_UNREAD))
+
+    def _read(self, *, wait: bool) -> None:
+        while self._unread:
+            command = self._unread[0]
+            ticket, portions = command.ticket, command.portions
+            if ticket is not None:
+                if wait and not ticket.done:
+                    wait_whatever([ticket])
+                if not ticket.done:
+                    return
+                command.times = portions.read() if portions else ticket.queue.times(ticket.number)
+            command.count()
+            self._unread.popleft()
+
+
+def _field_of(moved: "Moved") -> str:
+    """The field within which a copy lies; empty where it has parts of several."""
+    start, stop = moved.ranges.shifted(-moved.replica.address).hull
+    fields = moved.replica.fields
+    inside = (name for name, first, last in fields if first <= start and stop <= last)
+    return next(inside, "")
 
 
 # ------------------------------------------------------------------------------------------ profile
@@ -194,43 +375,32 @@ class Profile(Shown):
         """A row for each kernel and each line that dispatches it, in the order of the program."""
         self.book.settle()
         compiled = {row.function: row.seconds for row in self.compiles}
-        return tuple(
-            dispatch_row(by.kernel, by.location, figures, compiled.pop(by.kernel, 0.0))
-            for by, figures in self.book.dispatches().items()
-        )
+        rows = deepcopy(tuple(self.book.dispatches.values()))
+        for row in rows:
+            row.compile_seconds = compiled.pop(row.kernel, 0.0)
+        return rows
 
     @property
     def buffers(self) -> tuple[BufferRow, ...]:
         """A row for each buffer that was copied, and for each of its fields."""
         self.book.settle()
-        return tuple(
-            BufferRow(place.buffer, place.field, *both_ways(ways))
-            for place, ways in tuple(self.book.buffers.items())
-            if ways.up.copies or ways.down.copies
-        )
+        rows = deepcopy(tuple(self.book.buffers.values()))
+        return tuple(row for row in rows if row.copy_in.count or row.copy_out.count)
 
     @property
     def waits(self) -> tuple[WaitRow, ...]:
         """A row for each line where the host had to wait for a device."""
         self.book.settle()
-        return tuple(
-            wait_row(at.why, at.buffer, at.location, figures)
-            for at, figures in tuple(self.book.waits.items())
-        )
+        return deepcopy(tuple(self.book.waits.values()))
 
     @property
     def compiles(self) -> tuple[CompileRow, ...]:
         """A row for each kernel and compute function that was compiled."""
         spent = dict(self.book.compiled)
         functions = dict.fromkeys(function for function, _ in spent)
+        stages = "reflect", "analyse", "generate", "build"
         return tuple(
-            CompileRow(
-                function,
-                spent.get((function, "reflect"), 0.0),
-                spent.get((function, "analyse"), 0.0),
-                spent.get((function, "generate"), 0.0),
-                spent.get((function, "build"), 0.0),
-            )
+            CompileRow(function, *(spent.get((function, stage), 0.0) for stage in stages))
             for function in functions
         )
 
@@ -243,8 +413,8 @@ class Profile(Shown):
             sum(row.failed for row in dispatches),
             sum(row.execute_seconds for row in dispatches),
             sum(row.delay_seconds for row in dispatches),
-            joined([row.copy_in for row in buffers]),
-            joined([row.copy_out for row in buffers]),
+            _joined(row.copy_in for row in buffers),
+            _joined(row.copy_out for row in buffers),
             sum(row.seconds for row in self.compiles),
             sum(row.count for row in waits),
             sum(row.seconds for row in waits),
