@@ -55,7 +55,7 @@ def test_what_was_known_of_the_parts_is_known_of_the_whole() -> None:
     contents = Contents()
     left, right = contents.around(1000, 1008, ignored), contents.around(1012, 1016, ignored)
     copy = replica(left)
-    left.written_by_device(copy, span(0, 4), "k")
+    left.touch(span(0, 4), copy, "k")
     right.fresh = span(12, 16)
     coming, going = (span(0, 2), pending()), (span(2, 4), pending())
     left.arriving.append(coming)
@@ -94,8 +94,8 @@ def test_whether_anything_is_known_of_some_memory(
 def test_who_wrote_the_parts_is_known_of_the_whole() -> None:
     contents = Contents()
     left, right = contents.around(1000, 1008, ignored), contents.around(1012, 1016, ignored)
-    left.written_by_device(replica(left), span(0, 4), "a kernel")
-    right.written_by_host(span(12, 16), "me")
+    left.touch(span(0, 4), replica(left), "a kernel")
+    right.touch(span(12, 16), None, "me")
     joined = contents.around(1004, 1014, ignored)
     assert joined.writer_of(span(0, 4)) == "a kernel"
     assert joined.writer_of(span(12, 16)) == "me"

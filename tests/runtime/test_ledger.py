@@ -25,7 +25,8 @@ from trilby import Accelerator, NDArray, S32Array
 from trilby.data.ranges import Ranges
 from trilby.errors import RangeError
 from trilby.runtime.callers import Caller
-from trilby.runtime.ledger import Direction, Ledger
+from trilby.runtime.content import Direction
+from trilby.runtime.ledger import Ledger
 from trilby.runtime.recording import Recording
 from trilby.runtime.replicas import Moved, Reason, Replicas
 

@@ -41,7 +41,7 @@ from trilby.runtime.content import LOCK, wait_whatever
 from trilby.runtime.context import run_compute
 from trilby.runtime.launch_buffers import Use
 from trilby.runtime.prepared_launch import LaunchRequest
-from trilby.runtime.replicas import Reason, Replicas, bring_home
+from trilby.runtime.replicas import Reason, Replicas
 from trilby.runtime.watch import Watch, wait_for, watched
 from trilby.source import line_text
 
@@ -88,7 +88,7 @@ class SavedBytes:
             memory[start - first : stop - first] = 0
         kept = Ranges.of(*((start, start + len(old)) for start, old in self.pieces))
         content = self.watch.content
-        content.written_by_host(kept | self.fresh, why)
+        content.touch(kept | self.fresh, None, why)
         content.fresh |= self.fresh
 
 
@@ -128,7 +128,7 @@ class Undo:
         missing = whole - content.host - self._written
         if missing:
             reason = Reason("the run may have to start again on another device", caller)
-            bring_home(content, missing, reason)
+            content.fetch(missing, reason)
         elif self._written.covers(use.touched.writes.shifted(watch.address)):
             return []  # nothing is copied
         return content.before_host_reads(whole)
@@ -156,10 +156,10 @@ class Undo:
         with LOCK:
             for kept in reversed(self._kept):
                 kept.put_back(why)
-            for content, replica in self.replicas.all:
-                if content.only_at(replica):
+            for replica in self.replicas.all:
+                if replica.content.only_at(replica):
                     continue
-                self.replicas.drop(content, replica)
+                self.replicas.drop(replica)
 
 
 def _whole(watch: Watch) -> Ranges:
@@ -169,15 +169,14 @@ def _whole(watch: Watch) -> Ranges:
 def settle(replicas: Replicas) -> None:
     """Wait until no work of a device uses the host's memory, however it ends."""
     with LOCK:
-        pairs = replicas.all
+        every = replicas.all
         events: list[Ticket] = []
-        for content, replica in pairs:
-            events += [*replica.writers, *replica.readers]
-            events += content.before_host_writes(replica.whole)
+        for replica in every:
+            events += [*replica.under_way, *replica.content.before_host_writes(replica.whole)]
     wait_whatever(events)
     with LOCK:
-        for content, _ in pairs:
-            content.overcome()
+        for replica in every:
+            replica.content.overcome()
 
 
 # -------------------------------------------------------------------------------------------- inert

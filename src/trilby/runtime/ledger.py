@@ -6,19 +6,17 @@ from what was touched; `ledger.ratio` is how near the run came to it.
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import field
-from typing import Literal, TypeAlias
 
 from trilby.dataclass import dataclass
 from trilby.locks import computed_once
 from trilby.oracle.excess import Excess
 from trilby.oracle.minimum import Minimum, minimum
+from trilby.runtime.content import Direction
 from trilby.runtime.put_get import Redundant
 from trilby.runtime.recording import Recording
 from trilby.runtime.replicas import Moved
 from trilby.shown import Shown, aligned
 from trilby.source import Location
-
-Direction: TypeAlias = Literal["up", "down"]
 
 _READ_EVERY = 512
 """The times of copies are read after so many: queues remember 4,096 commands."""

@@ -34,7 +34,7 @@ from trilby.runtime.binding import Bound, Numbers, as_number
 from trilby.runtime.callers import Caller
 from trilby.runtime.compile import AnalysedKernel
 from trilby.runtime.content import Content, Replica, has_failed
-from trilby.runtime.launch_buffers import KernelWrite, LaunchBuffer, Use
+from trilby.runtime.launch_buffers import LaunchBuffer, Use, Writer
 from trilby.runtime.profiles import PROFILES, profiles_of
 
 _MOST_CHECKS = 64
@@ -138,7 +138,7 @@ class PreparedLaunch:
     queue: Queue
     buffers: tuple[LaunchBuffer, ...]
     places: tuple[int, ...]
-    origin: KernelWrite
+    origin: Writer
     transfers: Transfers
     varies: bool
     explicit: bool
@@ -190,7 +190,7 @@ class PreparedLaunch:
 
     def come_from(self, caller: Caller) -> None:
         """It is dispatched from another line than the last time."""
-        self.origin = KernelWrite(self.kernel, caller)
+        self.origin = Writer(self.kernel, caller)
 
     def before(self) -> list[Ticket]:
         """The commands of other queues that must be done before it may run."""
@@ -262,7 +262,7 @@ def prepared_launch(
         backend.compute,
         tuple(buffers),
         tuple(where[use.segment.address, use.segment.nbytes] for use in request.uses),
-        KernelWrite(request.kernel, request.caller),
+        Writer(request.kernel, request.caller),
         request.transfers,
         request.varies,
         request.explicit,

@@ -14,7 +14,7 @@ from trilby.backend.base import Backend, Queue, Ticket, Times
 from trilby.dataclass import dataclass
 from trilby.locks import if_free, new_rlock
 from trilby.runtime.content import wait_whatever
-from trilby.runtime.launch_buffers import KernelWrite, launch_of
+from trilby.runtime.launch_buffers import Writer, launch_of
 from trilby.shown import Shown, aligned
 from trilby.source import Location
 from trilby.stages import Spent
@@ -210,7 +210,7 @@ class Book:
     waits: dict[tuple[Location, str, str], WaitRow] = field(default_factory=dict)
     buffers: dict[tuple[str, str], BufferRow] = field(default_factory=dict)
     dispatches: dict[tuple[str, str, int], DispatchRow] = field(default_factory=dict)
-    _last: "tuple[KernelWrite, DispatchRow] | tuple[None, None]" = None, None
+    _last: "tuple[Writer, DispatchRow] | tuple[None, None]" = None, None
     _told: dict[Queue, int] = field(default_factory=dict)
     _unread: deque[Command] = field(default_factory=deque)
     _unused: dict[int, list[Command]] = field(default_factory=dict)
@@ -218,7 +218,7 @@ class Book:
 
     def launched(
         self,
-        writer: KernelWrite,
+        writer: Writer,
         ticket: Ticket | None,
         replicas: "Sequence[Replica]" = (),
         portions: "PortionTimes | None" = None,
@@ -289,7 +289,7 @@ class Book:
         with self._lock:
             self._read(wait=True)
 
-    def _row_of(self, writer: KernelWrite) -> DispatchRow:
+    def _row_of(self, writer: Writer) -> DispatchRow:
         kernel, file, line = writer.kernel, writer.caller.code.co_filename, writer.caller.number
         row = self.dispatches.get((kernel, file, line))
         if row is None:

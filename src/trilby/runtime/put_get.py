@@ -64,16 +64,12 @@ def supply(residency: Residency, part: Part, why: str, caller: Caller) -> bool:
     replicas, segment = residency.replicas, part.segment
     with LOCK:
         content = watched(segment).content
-        replica = replicas.of(content, segment)
-        if replica is None:
-            replica = replicas.make(content, segment, part.lengths, set())
-        replica.fields = part.fields or replica.fields
+        replica = replicas.obtain(content, segment, part.lengths, part.fields, set())
         for recording in RECORDINGS:
-            recording.begin(content, replica)
+            recording.begin(replica)
         wanted = part.ranges.shifted(replica.address)
         missing = wanted - (content.host if replica.shared else replica.valid) - content.fresh
-        reason = Reason(why, caller, writer=content.writer_of(missing))
-        replicas.to_device(content, replica, wanted, reason)
+        content.fetch(wanted, Reason(why, caller, writer=content.writer_of(missing)), replica)
         return bool(missing)
 
 
@@ -84,7 +80,7 @@ def _note_raw_views(part: Part) -> None:
         content.end_raw_views()
         changed = content.seen & content.host & part.ranges.shifted(part.segment.address)
         if changed:
-            content.written_by_host(changed, "a raw view of it is alive")
+            content.touch(changed, None, "a raw view of it is alive")
 
 
 def _leave_to_raw_views(part: Part) -> None:

@@ -96,16 +96,16 @@ class Recording:
     def notice(self, content: "Content") -> None:
         """Something is about to happen to what devices have."""
         for replica in content.replicas:
-            self.begin(content, replica)
+            self.begin(replica)
 
     def ended(self, watch: "Watch") -> None:
         """A segment is gone; another one at its place is another one."""
         self._numbers.pop((watch.address, watch.nbytes), None)
 
-    def begin(self, content: "Content", replica: "Replica") -> None:
+    def begin(self, replica: "Replica") -> None:
         """A buffer is about to be used on the device: how it is now is how it was."""
         if replica.owner is self.owner or self._around(replica.address, replica.nbytes):
-            number = self._number(content, replica.address, replica.nbytes, replica)
+            number = self._number(replica.address, replica.nbytes, replica)
             buffer = self.trace.buffers[number]
             is_one = buffer.nbytes == replica.nbytes
             if is_one and buffer.name != replica.label:  # a plan brought it before it was named
@@ -150,8 +150,8 @@ class Recording:
             whole = Ranges.span(watch.address, watch.address + watch.nbytes)
             for replica in watch.content.replicas:
                 if replica.owner is self.owner and replica.whole.meets(whole):
-                    self.begin(watch.content, replica)
-                    return self._number(watch.content, watch.address, watch.nbytes, replica)
+                    self.begin(replica)
+                    return self._number(watch.address, watch.nbytes, replica)
         return number
 
     def _parts(self, number: int, address: int, ranges: Ranges) -> "Sequence[tuple[int, int]]":
@@ -166,8 +166,8 @@ class Recording:
             if start < address + nbytes and address < start + size
         }
 
-    def _number(self, content: "Content", address: int, nbytes: int, replica: "Replica") -> int:
-        key = address, nbytes
+    def _number(self, address: int, nbytes: int, replica: "Replica") -> int:
+        key, content = (address, nbytes), replica.content
         if key not in self._numbers:
             whole = Ranges.span(address, address + nbytes)
             valid = {HOST: (content.host - content.fresh) & whole}

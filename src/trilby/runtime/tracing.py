@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from trilby.backend.base import DeviceInfo, Ticket
 from trilby.dataclass import dataclass
 from trilby.oracle.trace import Access, Trace
-from trilby.runtime.launch_buffers import KernelWrite
+from trilby.runtime.launch_buffers import Writer
 from trilby.runtime.ledger import Ledger
 from trilby.runtime.profile import Book, Command, Profile
 from trilby.shown import Shown, tool
@@ -43,7 +43,7 @@ class SeenCommand(NamedTuple):
     """
 
     moment: Moment
-    of: "KernelWrite | Moved"
+    of: "Writer | Moved"
     command: Command
     made: range = range(0)
 
@@ -99,7 +99,7 @@ class TimedBook(Book):
 
     def launched(
         self,
-        writer: KernelWrite,
+        writer: Writer,
         ticket: Ticket | None,
         replicas: "Sequence[Replica]" = (),
         portions: "PortionTimes | None" = None,

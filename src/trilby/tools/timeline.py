@@ -13,7 +13,7 @@ from trilby.data.ranges import Ranges, union
 from trilby.dataclass import dataclass
 from trilby.oracle.excess import CopyMade
 from trilby.oracle.trace import Trace
-from trilby.runtime.launch_buffers import KernelWrite
+from trilby.runtime.launch_buffers import Writer
 from trilby.runtime.ledger import Copy, copy_of
 from trilby.runtime.profile import Command
 from trilby.runtime.replicas import Moved
@@ -200,7 +200,7 @@ class _Making:
         for seen in self.run.book.seen:
             if isinstance(seen, SeenWork):
                 yield self._work(seen)
-            elif isinstance(seen.of, KernelWrite):
+            elif isinstance(seen.of, Writer):
                 yield from self._launch(seen, seen.of)
             else:
                 yield self._copy(seen, seen.of)
@@ -209,7 +209,7 @@ class _Making:
         begin, end = begin - self.run.began, end - self.run.began
         return Slice("host", kind, name, begin, max(end, begin + SHORTEST), moment.thread)
 
-    def _launch(self, seen: SeenCommand, writer: KernelWrite) -> Iterator[Slice]:
+    def _launch(self, seen: SeenCommand, writer: Writer) -> Iterator[Slice]:
         moment, command = seen.moment, seen.command
         touches = list(self._touches_of(seen.moment.touches, writer))
         if touches:  # of many passes that are told of at their end
@@ -228,7 +228,7 @@ class _Making:
         self.touched |= dict.fromkeys(touches, kernel)
         yield kernel
 
-    def _touches_of(self, after: int, writer: KernelWrite) -> Iterator[int]:
+    def _touches_of(self, after: int, writer: Writer) -> Iterator[int]:
         """The touches of a launch: the one that follows, or, for passes, those that were told."""
         touches = self.run.book.trace.touches
         kernel, place = writer.kernel, self.run.place
