@@ -158,6 +158,11 @@ class PreparedLaunch:
         return self.origin.caller
 
     @property
+    def is_alive(self) -> bool:
+        """Whether an equal dispatch may come: the user still has all buffers."""
+        return self.arguments is not None and self.arguments.is_alive
+
+    @property
     def is_there(self) -> bool:
         """Whether all buffers still have their places on the device."""
         return all(one.is_there for one in self.buffers)

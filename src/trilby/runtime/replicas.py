@@ -354,8 +354,9 @@ def current_in(contents: Iterable[Content]) -> Current:
     ]
 
 
-def poison_stale(before: Current) -> None:
-    """Poison what is no longer current."""
+def poison_stale(before: Current, writer: Replicas | None = None) -> None:
+    """Poison what is no longer current, after a write by a device, or by the host."""
     for content, host, replicas in before:
         for replica, valid in replicas:
-            replica.owner.poison(replica, host - content.host, valid - replica.valid)
+            on_host = host - content.host if replica.owner is writer else Ranges.EMPTY
+            replica.owner.poison(replica, on_host, valid - replica.valid)

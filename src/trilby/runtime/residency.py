@@ -143,7 +143,7 @@ class Residency:
         except TrilbyError as error:
             launch.tell_refused(error)
             raise
-        poison_stale(current)
+        poison_stale(current, self.replicas)
 
     def give_back(self, launch: PreparedLaunch, transfers: Transfers) -> list[Ticket]:
         """Start to copy back what must not wait; gives what has to be waited for.
