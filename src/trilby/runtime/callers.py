@@ -1,8 +1,7 @@
 """Which line of the user's program is running, and errors that point to it."""
 
 import sys
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from collections.abc import Callable
 from types import CodeType, FrameType
 from typing import Self
 
@@ -60,21 +59,8 @@ def name_in_program(is_meant: Callable[[object], bool]) -> str | None:
     return None
 
 
-@contextmanager
-def errors_at_dispatch(caller: Caller) -> Generator[None]:
-    """Let every error of ours inside the block say which dispatch it is about.
-
-    One that points to no source points to the dispatch; any other gets a note.
-    """
-    try:
-        yield
-    except TrilbyError as error:
-        point_to(error, caller)
-        raise
-
-
 def point_to(error: TrilbyError, caller: Caller) -> None:
-    """Let an error say which dispatch it is about."""
+    """Let an error say which dispatch it is about, in a note if it points to a place itself."""
     if not error.is_placed:
         error.location = caller.location
     else:

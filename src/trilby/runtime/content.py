@@ -103,7 +103,8 @@ class Replica:
     waited for. `writers` is the last command that writes it, which waited for all before it, and
     `readers` the last one of each queue that reads it since. `checks` are launches whose `assert`
     may have failed, which is told to whoever waits. `asked` are the bytes that kernels needed so
-    far. `lengths` are the bytes of the lengths of arrays, which are no data: they never change and
+    far, and `prefetched` is the version of the content when a plan had brought all of it. `lengths`
+    are the bytes of the lengths of arrays, which are no data: they never change and
     are always there.
     """
 
@@ -124,6 +125,7 @@ class Replica:
     use_before: int = 0
     is_named: bool = False
     asked: Ranges = Ranges.EMPTY
+    prefetched: int = -1
     serial: int = field(default_factory=count().__next__)
     """Tells it from others that may have had the same memory before."""
 
@@ -489,11 +491,8 @@ class Contents:
         self._starts: list[int] = []
         self._all: list[Content] = []
 
-    def around(self, start: int, stop: int, merged: Callable[[Content, Content], None]) -> Content:
-        """The content that has these bytes; it is made, or grows, if there is none.
-
-        `merged` hears of each one that is now a part of another.
-        """
+    def around(self, start: int, stop: int) -> Content:
+        """The content that has these bytes; it is made, or grows, if there is none."""
         place = bisect_right(self._starts, start)
         if place and self._all[place - 1].stop > start:
             place -= 1
@@ -507,7 +506,7 @@ class Contents:
         self._starts[place:until] = [content.start]
         self._all[place:until] = [content]
         for old in found:
-            merged(old, content)
+            _move(old, content)
         return content
 
     @property
@@ -548,6 +547,17 @@ def _joined(start: int, stop: int, parts: Iterable[Content]) -> Content:
         joined.kernel_wrote = part.kernel_wrote or joined.kernel_wrote
     joined.changed()
     return joined
+
+
+def _move(old: Content, new: Content) -> None:
+    """A content became a part of another."""
+    old.changed()
+    for watch in old.watches:
+        watch.content = new
+        new.watches.append(watch)
+    for replica in old.replicas:
+        replica.content = new
+    old.replicas.clear()
 
 
 CONTENTS = Contents()

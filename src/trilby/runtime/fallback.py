@@ -20,7 +20,6 @@ from trilby.source import Location
 
 if TYPE_CHECKING:
     from trilby.runtime.accelerator import Accelerator
-    from trilby.runtime.attempt import Attempt
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,10 +82,11 @@ class Fallbacks:
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
     ) -> Any:
-        from trilby.runtime.attempt import Attempt  # noqa: PLC0415 -- few programs need it
+        from trilby.runtime.attempt import Attempt, Undo  # noqa: PLC0415 -- few programs need it
 
         while self.is_open:
-            attempt = Attempt.on(accelerator, function, args, kwargs)
+            undo = Undo(accelerator.residency.replicas)
+            attempt = Attempt(function, args, kwargs, undo)
             try:
                 return attempt.run(accelerator)
             except DeviceError as error:
@@ -94,18 +94,15 @@ class Fallbacks:
                 if hindrance:
                     error.advice = _not_restarted(hindrance, error.advice)
                     raise
-                attempt.undo.restore("it was restored when a device failed")
-                self._take_next(accelerator, attempt, error)
+                undo.restore("it was restored when a device failed")
+                self._take_next(accelerator, function.name, error)
         return accelerator.run_once(function, args, kwargs)
 
-    def _take_next(
-        self, accelerator: "Accelerator", attempt: "Attempt", error: DeviceError
-    ) -> None:
+    def _take_next(self, accelerator: "Accelerator", name: str, error: DeviceError) -> None:
         """Let the accelerator have the next device that works; raise the error if none does."""
         failed = accelerator.device
         self._failed.add(failed.spec)
         backend = self._open(accelerator, error)
-        name = attempt.function.name
         record = Fallback(failed, backend.device, name, error.problem, error.location)
         self.records.append(record)
         tell("warning", "%s", record)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
-from trilby.analysis.access import AccessMode, AccessTable, ParameterAccess
+from trilby.analysis.access import AccessMode, AccessTable
 from trilby.analysis.pass_footprints import PassFootprints
 from trilby.backend.base import DeviceInfo, Ticket
 from trilby.backend.failures import check_buffer
@@ -58,32 +58,23 @@ def check_constant_memory(
     """Refuse a buffer that is too large for constant memory, or written by the same launch."""
     launched = list(zip(buffers, table.parameters, strict=True))
     for segment, parameter in launched:
-        if space_of(parameter.type) == "constant":
-            _check_size(segment, parameter, device)
-            writers = (
-                p for other, p in launched if other is segment and AccessMode.WRITES in p.whole
+        if space_of(parameter.type) != "constant":
+            continue
+        if 0 < device.constant_bytes < segment.nbytes:
+            plain = spoken(in_global(parameter.type))
+            raise ArgumentValueError(
+                f"`{parameter.name}` has {segment.nbytes:,} bytes, and a buffer in the constant "
+                f"memory of {device.name} has at most {device.constant_bytes:,}",
+                advice=f"declare it `{parameter.name}: {plain}`: it then lies in global memory",
             )
-            for writer in writers:
-                raise _written(parameter, writer)
-
-
-def _check_size(segment: Segment, parameter: ParameterAccess, device: DeviceInfo) -> None:
-    if not device.constant_bytes or segment.nbytes <= device.constant_bytes:
-        return
-    plain = spoken(in_global(parameter.type))
-    raise ArgumentValueError(
-        f"`{parameter.name}` has {segment.nbytes:,} bytes, and a buffer in the constant memory of "
-        f"{device.name} has at most {device.constant_bytes:,}",
-        advice=f"declare it `{parameter.name}: {plain}`: it then lies in global memory",
-    )
-
-
-def _written(constant: ParameterAccess, writer: ParameterAccess) -> ArgumentValueError:
-    return ArgumentValueError(
-        f"`{constant.name}` and `{writer.name}` are one buffer, and the kernel writes to it while "
-        "it lies in constant memory",
-        advice=f"pass a copy for `{constant.name}`, or declare it without `tb.Constant`",
-    )
+        for other, writer in launched:
+            if other is segment and AccessMode.WRITES in writer.whole:
+                raise ArgumentValueError(
+                    f"`{parameter.name}` and `{writer.name}` are one buffer, and the kernel writes "
+                    "to it while it lies in constant memory",
+                    advice=f"pass a copy for `{parameter.name}`, or declare it without "
+                    "`tb.Constant`",
+                )
 
 
 # ------------------------------------------------------------------------------------------- ranges

@@ -5,14 +5,13 @@ threads may look at the buffers, and it is seen whether the run is to end. Whate
 Ctrl-C: what is known of the buffers is how they are after the last pass that was begun.
 """
 
-import importlib
 import os
 import time
 from collections import deque
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from dataclasses import field
-from typing import Protocol, cast
+from typing import TYPE_CHECKING
 
 from trilby.backend.base import Queue, Ticket, Times
 from trilby.backend.say import say_all
@@ -26,6 +25,10 @@ from trilby.runtime.prepared_launch import LaunchRequest, PreparedLaunch
 from trilby.runtime.profiles import PROFILES, note_wait, profiles_of
 from trilby.runtime.residency import Residency
 from trilby.runtime.watch import wait_for
+from trilby.shown import tool
+
+if TYPE_CHECKING:
+    from trilby.runtime.context import ComputeContext
 
 # --------------------------------------------------------------------------------------------- pace
 # How many passes are given to a device at once.
@@ -80,21 +83,6 @@ class Pace:
         self.size = max(1, min(wanted, _GROWTH * max(passes, self.size), MOST_AT_ONCE))
 
 
-# ----------------------------------------------------------------------------------------- progress
-# The bar that `progress=True` asks for.
-#
-# What draws on a terminal stands above this layer, and is loaded by its name when it is asked
-# for.
-
-_BAR = "trilby.tools.progress"
-
-
-def progress_bar(title: str) -> AbstractContextManager[Progress]:
-    """A bar for the passes of a kernel, as long as the block goes on."""
-    module = importlib.import_module(_BAR)
-    return cast("AbstractContextManager[Progress]", module.progress_bar(title))
-
-
 # ------------------------------------------------------------------------------------------- passes
 
 
@@ -135,12 +123,6 @@ _PAUSE_SHARE = 1 / 32
 _LONGEST_PAUSE = 1e-3
 
 
-class CountsPasses(Protocol):
-    """Remembers how many passes were run."""
-
-    passes_done: int
-
-
 class PassesRun:
     """One dispatch with many passes: a prepared launch that is submitted in portions.
 
@@ -177,10 +159,12 @@ class PassesRun:
         launch = self._launch
         return self._first + (launch.prepared.begun - self._begun if launch else 0)
 
-    def run(self, context: CountsPasses) -> None:
+    def run(self, context: "ComputeContext") -> None:
         """Run all passes, or as many as the options say; the context counts them."""
         progress = self._options.progress
-        bar = progress_bar(self._kernel) if progress is True else nullcontext(progress)
+        bar = nullcontext(progress)
+        if progress is True:
+            bar = tool("trilby.tools.progress", "progress_bar")(self._kernel)
         try:
             with bar as tell:
                 self._run(tell)
@@ -300,12 +284,11 @@ class PassesRun:
             self._told = time.perf_counter()
 
     def _finish(self, tell: Progress | None) -> None:
-        if tell is None:
-            self._give_back(self._transfers)
-            return
-        self._await_all()
+        if tell is not None:
+            self._await_all()
         self._give_back(self._transfers)
-        tell(self.done, self._options.passes)
+        if tell is not None:
+            tell(self.done, self._options.passes)
 
     def _show_in_raw_views(self) -> None:
         """Passes were stopped: also raw views that are alive show what those before left."""

@@ -45,17 +45,17 @@ class Recording:
 
     def host_reads(self, watch: "Watch", ranges: Ranges) -> None:
         """The host reads bytes of a segment."""
-        number = self._known(watch)
-        if number is not None:
-            parts = self._parts(number, watch.address, ranges)
-            self.trace.touch(HOST, {number: Access(reads=parts)}, "", _line())
+        self._host(watch, ranges, writes=False)
 
     def host_writes(self, watch: "Watch", ranges: Ranges) -> None:
         """The host overwrites bytes of a segment."""
+        self._host(watch, ranges, writes=True)
+
+    def _host(self, watch: "Watch", ranges: Ranges, *, writes: bool) -> None:
         number = self._known(watch)
         if number is not None:
-            parts = self._parts(number, watch.address, ranges)
-            self.trace.touch(HOST, {number: Access(writes=parts, covers=parts)}, "", _line())
+            access = _access(self._parts(number, watch.address, ranges), writes=writes)
+            self.trace.touch(HOST, {number: access}, "", _line())
 
     def kernel(
         self,
@@ -89,8 +89,7 @@ class Recording:
         number = self._numbers.get((replica.address, replica.nbytes))
         ranges &= replica.whole
         if number is not None and ranges:
-            parts = tuple(ranges.shifted(-self._starts[number]))
-            access = Access(writes=parts, covers=parts) if writes else Access(reads=parts)
+            access = _access(self._parts(number, 0, ranges), writes=writes)
             self.trace.touch(HOST, {number: access}, "raw view", invisible=True)
 
     def notice(self, content: "Content") -> None:
@@ -147,9 +146,8 @@ class Recording:
         """The number of a segment of which the accelerator has a copy, in part at least."""
         number = self._numbers.get((watch.address, watch.nbytes))
         if number is None:
-            whole = Ranges.span(watch.address, watch.address + watch.nbytes)
             for replica in watch.content.replicas:
-                if replica.owner is self.owner and replica.whole.meets(whole):
+                if replica.owner is self.owner and replica.whole.meets(watch.whole):
                     self.begin(replica)
                     return self._number(watch.address, watch.nbytes, replica)
         return number
@@ -203,6 +201,10 @@ class Recording:
         self._numbers.update({key: new[number] for key, number in self._numbers.items()})
         kept = [number for number in range(len(new)) if number not in numbers - {min(numbers)}]
         self._starts[:] = [start if number in numbers else self._starts[number] for number in kept]
+
+
+def _access(parts: "Sequence[tuple[int, int]]", *, writes: bool) -> Access:
+    return Access(writes=parts, covers=parts) if writes else Access(reads=parts)
 
 
 def _line() -> Location:

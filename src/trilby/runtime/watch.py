@@ -216,11 +216,10 @@ class Watch:
 
     def _give_back(self, mine: Sequence[Replica], *, is_last: bool) -> None:
         content = self.content
-        whole = Ranges.span(self.address, self.address + self.nbytes)
         for recording in RECORDINGS:
             recording.host_reads(self, Ranges.span(0, self.nbytes))
-        content.fetch(whole, Reason(_GIVEN_BACK, None, is_last))
-        self.coming = content.before_host_writes(whole), _GIVEN_BACK, mine
+        content.fetch(self.whole, Reason(_GIVEN_BACK, None, is_last))
+        self.coming = content.before_host_writes(self.whole), _GIVEN_BACK, mine
 
     def _end(self, *, is_shared: bool) -> None:
         for recording in RECORDINGS if not is_shared else ():
@@ -230,6 +229,11 @@ class Watch:
             CONTENTS.forget(content)
         content.watches.remove(self)  # last: where Ctrl-C comes before, all is done again
         self.ends = None
+
+    @property
+    def whole(self) -> Ranges:
+        """All bytes of the segment."""
+        return Ranges.span(self.address, self.address + self.nbytes)
 
     @property
     def place(self) -> tuple[int, int]:
@@ -249,7 +253,7 @@ def watched(segment: Segment) -> Watch:
     _leave_ended()  # one of them may have been at the same place
     start, nbytes = segment.address, segment.nbytes
     if nbytes:
-        content = CONTENTS.around(start, start + nbytes, _moved)
+        content = CONTENTS.around(start, start + nbytes)
     else:
         content = Content(start, start, Ranges.EMPTY, Ranges.EMPTY)
     fresh = content.fresh
@@ -383,17 +387,6 @@ def wait_for(tickets: Iterable[Ticket], why: str = "", replicas: Sequence[Replic
         finally:
             if started:
                 note_wait(ticket, time.perf_counter() - started, why, replicas)
-
-
-def _moved(old: Content, new: Content) -> None:
-    """A content became a part of another."""
-    old.changed()
-    for watch in old.watches:
-        watch.content = new
-        new.watches.append(watch)
-    for replica in old.replicas:
-        replica.content = new
-    old.replicas.clear()
 
 
 def _grown(content: Content, missing: Ranges) -> Ranges:
