@@ -61,6 +61,7 @@ if TYPE_CHECKING:
 class SavedBytes:
     """Bytes of a buffer as they were; `fresh` are zeros that nobody had written.
 
+    Before a kernel increments the first of a thousand `i32`, `pieces` are those four bytes.
     Memory that somebody lent is kept alive, since he sees it. That of a buffer that is gone is
     nobody's.
     """
@@ -96,7 +97,9 @@ class SavedBytes:
 class Undo:
     """How everything was before a compute call, as far as its kernels changed it.
 
-    `lost` is what failed where something that only the device had was to be brought home.
+    Where `double` was to write `b`, it has the old bytes of `b`, and nothing of `a`, which `double`
+    only reads. `lost` is what failed where something that only the device had was to be brought
+    home.
     """
 
     replicas: Replicas
@@ -363,7 +366,11 @@ _UNCHANGING = (int, float, complex, str, bytes, type(None))
 
 @dataclass(slots=True, eq=False)
 class Attempt:
-    """One run of a compute function on one device."""
+    """One run of a compute function on one device, which may have to start again on another.
+
+    `double_all(a, b)` on a GPU is one; where that fails, its `undo` gives `b` its old bytes, and
+    another attempt runs on the CPU.
+    """
 
     function: Compute[..., Any]
     args: tuple[Any, ...]

@@ -50,12 +50,16 @@ Numbers: TypeAlias = "Number | tuple[int, ...] | Mapping[str, int] | None"
 class Bound:
     """Checked arguments: buffers in order, and how the launch's list is made of them.
 
+    For `double(kc, a, b, 2.0)` the list is `a`, its length, `b`, its length, 2.0: `buffers` are two
+    segments, and the `slots` are 0, a number, 1 and two more numbers.
     `numbers` has for every parameter what the places that a kernel touches depend on: a
-    number itself, the shape of an n-d array, the lengths of a buffer.
+    number itself, the shape of an n-d array, the lengths of a buffer. `starts` says where each
+    parameter begins in the launch's list.
     """
 
     buffers: tuple[Segment, ...]
     slots: tuple[int | Scalar | StructArgument, ...]
+    starts: tuple[int, ...]
     numbers: tuple[Numbers, ...]
 
     def arguments(self, memories: Sequence[Memory]) -> list[Argument]:
@@ -154,7 +158,9 @@ def bind(kernel: Kernel[...], signature: Signature, args: Sequence[object]) -> B
     buffers: list[Segment] = []
     slots: list[int | Scalar | StructArgument] = []
     numbers: list[Numbers] = []
+    starts: list[int] = []
     for parameter, argument in zip(signature.params[1:], args, strict=True):
+        starts.append(len(slots))
         match parameter.type:
             case ScalarType() as type_:
                 number = as_number(kernel, parameter, type_, argument)
@@ -175,7 +181,7 @@ def bind(kernel: Kernel[...], signature: Signature, args: Sequence[object]) -> B
                 sizes = sizes_of(parameter.type).items()
                 slots.extend(Scalar(size, lengths[name]) for name, size in sizes)
                 numbers.append(lengths)
-    return Bound(tuple(buffers), tuple(slots), tuple(numbers))
+    return Bound(tuple(buffers), tuple(slots), tuple(starts), tuple(numbers))
 
 
 def _add(buffers: list[Segment], segment: Segment) -> int:

@@ -12,7 +12,10 @@ from trilby.source import Location, call_location, is_users, whole_line
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """A call in the user's program: cheap to make, and looked up only when it is shown."""
+    """A call in the user's program: cheap to make, and looked up only when it is shown.
+
+    Where line 12 of `app.py` dispatches a kernel, its `line.short` is "app.py:12".
+    """
 
     code: CodeType
     instruction: int

@@ -98,7 +98,10 @@ _MOST_GUESSES = 4
 
 @dataclass(frozen=True, slots=True)
 class AnalysedKernel:
-    """A kernel with everything that can be known without a device."""
+    """A kernel with everything that can be known without a device.
+
+    Of `double` it knows that it reads `a.array` and overwrites `b.array`, each at `kc.x`.
+    """
 
     kernel: Kernel[...]
     signature: Signature
@@ -185,6 +188,7 @@ def _graph_text(title: str, functions: tuple[Func, ...], kernels: list[str]) -> 
 class Symbols(Generic[T]):
     """Gives every function of a graph one symbol, also where two have the same name.
 
+    Two helpers that are both called `square` get the symbols `square` and `square#2`.
     `taken` is a symbol that none of them may have: a kernel's own.
     """
 
@@ -328,7 +332,7 @@ def _as_transform(made: Mapping[str, Func]) -> Transform:
 
 @dataclass(frozen=True, slots=True)
 class ReadyKernel:
-    """A kernel compiled for one device."""
+    """A kernel compiled for one device: for OpenCL, `executable` is a program of the driver."""
 
     analysed: AnalysedKernel
     executable: Executable
@@ -336,7 +340,10 @@ class ReadyKernel:
 
 @dataclass(slots=True)
 class ReadyCompute:
-    """A compute function: its models and graphs, its transforms, and the Python that runs."""
+    """A compute function: its models and graphs, its transforms, and the Python that runs.
+
+    The `function` of `double_all` is its own text, perhaps with `cc.to_device(a)` put in.
+    """
 
     context: ContextOf
     transformed: Transformed
@@ -351,7 +358,11 @@ class ReadyCompute:
 
 @dataclass(slots=True)
 class Compiler:
-    """The caches of one accelerator."""
+    """The compile cache of one accelerator.
+
+    After `accelerator.compute(double_all, a, b)` it has the function `double_all`, for the strategy
+    of copies that was in use, and the kernel `double`.
+    """
 
     backend: Backend
     first: Callable[[Compute[..., Any]], None] | None = None

@@ -66,7 +66,8 @@ class Journal:
     An interrupt may come between the moment at which a device takes a command and the moment at
     which buffers know of it. So the function is entered here first. It looks whether the device has
     the command, and may be called twice. While a command is noted, `pending` is that function; else
-    it is None.
+    it is None. Ctrl-C right after the device took `double` finds it there: `recover` calls it, and
+    `b` is valid on the device.
     """
 
     pending: Callable[[], object] | None = None
@@ -99,6 +100,8 @@ JOURNAL = Journal()
 class Replica:
     """The memory of a segment on one device, and which bytes of it are current.
 
+    After `double` has written all 4,096 bytes of `b`, `valid` is these, and `writers` the ticket of
+    `double`.
     `shared` memory is the host's own: nothing is ever stale there, but work on it must be
     waited for. `writers` is the last command that writes it, which waited for all before it, and
     `readers` the last one of each queue that reads it since. `checks` are launches whose `assert`
@@ -178,6 +181,7 @@ class Replica:
 class Content:
     """What is known of a stretch of host memory.
 
+    After `double` has written `b`, `host` is empty; after `b[5]`, it is the bytes 20 to 24.
     `host` are the bytes that are current on the host, `fresh` the zeros that nobody wrote;
     they count as current on the host too. `version` changes when any of it does, and with
     nothing else. `arriving` and `leaving` are copies under way to and from the host's memory.
@@ -485,7 +489,10 @@ def wait_whatever(tickets: Iterable[Ticket]) -> None:
 
 
 class Contents:
-    """All memory that a device has seen, by address. Stretches that overlap become one."""
+    """All memory that a device has seen, by address. Stretches that overlap become one.
+
+    Two arrays on one NumPy array have one content, if they share a byte.
+    """
 
     def __init__(self) -> None:
         self._starts: list[int] = []

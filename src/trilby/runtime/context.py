@@ -32,6 +32,7 @@ Ts = TypeVarTuple("Ts")
 class ComputeContext:
     """The first parameter of every compute function. Accelerators make it, nobody else.
 
+    `cc.dispatch(1024, double, a, b)` runs a kernel.
     `accelerator` is the one that runs the compute function.
     """
 

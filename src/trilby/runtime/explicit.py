@@ -28,7 +28,10 @@ Speaker: TypeAlias = Literal["cc", "accelerator"]
 
 
 class ExplicitBlock(NamedTuple):
-    """One `with …explicit():` that was entered."""
+    """One `with …explicit():` that was entered.
+
+    That of `with cc.explicit(stale="warn"):` has the stale "warn" and the speaker "cc".
+    """
 
     owner: "Replicas"
     stale: Stale

@@ -24,7 +24,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Fallback:
-    """A change of device: which one could not do what, why, and which is used instead."""
+    """A change of device: which one could not do what, why, and which is used instead.
+
+    Its text is such as "opencl:0 could not run blur (app.py:12), and native:0 (…) is used from now
+    on: the device is lost".
+    """
 
     failed: DeviceInfo
     used: DeviceInfo
@@ -41,7 +45,11 @@ class Fallback:
 
 
 class Fallbacks:
-    """The devices that may take over from the one that an accelerator has."""
+    """The devices that may take over from the one that an accelerator has.
+
+    With `fallback=["cpu"]` it runs a call again on a CPU where the GPU failed, and has that in
+    `records`.
+    """
 
     def __init__(self, wanted: Sequence[Preference]) -> None:
         self.records: list[Fallback] = []

@@ -29,6 +29,7 @@ _NUMBERS = {"copies", "bytes"}
 class Copy:
     """One copy: which bytes of which buffer went where, and why.
 
+    `Copy("up", "a", "array", 0, 4096, "double reads it; the host wrote it", …)`.
     `field` is where the first byte lies, empty for an n-d array. `location` is the line of
     the user's program that needed the copy. `seconds` is what the device took for it.
     """
@@ -45,7 +46,11 @@ class Copy:
 
 @dataclass(frozen=True)
 class Optimal:
-    """The proven minimum of a run: in whole buffers, and in ranges of bytes."""
+    """The proven minimum of a run: in whole buffers, and in ranges of bytes.
+
+    Where the host reads one `i32` of a result of 4,096 bytes, `buffer` has all of these, and
+    `range` four.
+    """
 
     recording: Recording
 

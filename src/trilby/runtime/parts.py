@@ -19,7 +19,7 @@ from trilby.runtime.callers import Caller
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Bytes of a buffer, from the start of its segment.
+    """Bytes of a buffer, from the start of its segment: those of `a.array[2:4]` are 8 to 16.
 
     `lengths` and `fields` are the places of the whole buffer, as far as it is at hand. Where the
     bytes are one number, `element` is its type.

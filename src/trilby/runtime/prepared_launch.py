@@ -22,14 +22,12 @@ from trilby.backend.base import (
 )
 from trilby.data.dtypes import ScalarType
 from trilby.data.ndrange import NDRange
-from trilby.data.schema import sizes_of
 from trilby.data.segment import Segment
 from trilby.data.touched import Touched
 from trilby.dataclass import dataclass
 from trilby.errors import ReentryError, TrilbyError
 from trilby.options import Transfers
 from trilby.reflect.kernels import Reflected
-from trilby.reflect.signature import Parameter
 from trilby.runtime.binding import Bound, Numbers, as_number
 from trilby.runtime.callers import Caller
 from trilby.runtime.compile import AnalysedKernel
@@ -45,7 +43,10 @@ LASTING = frozenset({Transfers.AUTO, Transfers.PLANNED})
 
 @dataclass(frozen=True, slots=True)
 class LaunchRequest:
-    """A dispatch that was checked and has no place on the device yet."""
+    """A dispatch that was checked and has no place on the device yet.
+
+    `double` over 1,024 work items, with two `uses`: of `a` it reads all, of `b` it overwrites all.
+    """
 
     kernel: str
     executable: Executable
@@ -78,7 +79,7 @@ class DispatchArguments:
     count: int
     buffers: "tuple[tuple[int, weakref.ref[Any]], ...]"
     numbers: list[tuple[int, object]]
-    slots: dict[int, int]
+    slots: Sequence[int]
     constants: tuple[Reflected, ...]
 
     @property
@@ -307,7 +308,7 @@ def dispatch_arguments(
         len(args),
         tuple((position, weakref.ref(args[position], lost)) for position in buffers),
         [(position, args[position]) for position in scalars],
-        _slots(params),
+        bound.starts,
         tuple(part for part in analysed.reflected if part.constants),
     )
 
@@ -346,16 +347,6 @@ def is_plain(size: object) -> bool:
 def _are_same(number: object, other: object) -> bool:
     """Whether two are surely the same for a kernel: 0.0 and -0.0 are equal, and are not."""
     return other is number or (type(number) is type(other) is int and number == other)
-
-
-def _slots(params: Sequence[Parameter]) -> dict[int, int]:
-    """Where the number of each parameter stands among the arguments of the launch."""
-    found: dict[int, int] = {}
-    place = 0
-    for number, param in enumerate(params):
-        found[number] = place
-        place += 1 + len(sizes_of(param.type))
-    return found
 
 
 def _deciding(analysed: AnalysedKernel, numbers: Sequence[Numbers]) -> Iterator[object]:

@@ -4,11 +4,11 @@ A `Book` takes down what happens, and adds it up in rows; a `Profile` shows them
 """
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from copy import deepcopy
 from dataclasses import asdict, field
 from threading import RLock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from trilby.backend.base import Backend, Queue, Ticket, Times
 from trilby.dataclass import dataclass
@@ -32,7 +32,10 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Copies:
-    """Copies in one direction: how many, how many bytes, and what the device took for them."""
+    """Copies in one direction: how many, how many bytes, and what the device took for them.
+
+    Two copies of 4,096 bytes that took a microsecond each are `Copies(2, 8192, 2e-6)`.
+    """
 
     count: int = 0
     nbytes: int = 0
@@ -47,7 +50,7 @@ class Copies:
 
 @dataclass(slots=True)
 class DispatchRow:
-    """The dispatches of a kernel from one line.
+    """The dispatches of a kernel from one line: of `double`, say, from line 12 of `app.py`.
 
     `execute_seconds` is what the device took for all of them, and `delay_seconds` for how long
     they were queued before it began. `copy_in` are the copies of what they needed, `copy_out`
@@ -98,7 +101,10 @@ class DispatchRow:
 
 @dataclass(slots=True)
 class BufferRow:
-    """The copies of a buffer, or of one of its fields; several fields at once have no name."""
+    """The copies of a buffer, or of one of its fields; several fields at once have no name.
+
+    The buffer of a copy of `a.array` is "a", and the field "array".
+    """
 
     buffer: str
     field: str
@@ -108,7 +114,10 @@ class BufferRow:
 
 @dataclass(slots=True)
 class WaitRow:
-    """A line where the host waited, why, and for which buffer: empty where for several."""
+    """A line where the host waited, why, and for which buffer: empty where for several.
+
+    `print(b.array[5])` waits because "the host reads it", for "b".
+    """
 
     location: Location
     why: str
@@ -120,7 +129,7 @@ class WaitRow:
 
 @dataclass(frozen=True, slots=True)
 class CompileRow:
-    """What compiling a kernel or a compute function took, by the host's clock."""
+    """What compiling a function, such as the kernel `double`, took, by the host's clock."""
 
     function: str
     reflect_seconds: float
@@ -137,7 +146,7 @@ class CompileRow:
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """All rows of a profile together."""
+    """All rows of a profile together: `dispatches` is the sum of their counts."""
 
     dispatches: int
     failed: int
@@ -199,8 +208,9 @@ class Command:
 class Book:
     """All that is taken down for one profile of an accelerator, and of all its threads.
 
-    `backends` are the devices that it uses: more than one where it had to take another. `_unread`
-    are commands in the order in which they were submitted; the rows lack what they took.
+    After `double_all` it has a row for `double`, one for `a.array`, and none for `b`, which was not
+    copied. `backends` are the devices that it uses: more than one where it had to take another.
+    `_unread` are commands in the order in which they were submitted; the rows lack what they took.
     `_unused` are copies to the device that no launch has used yet, by the serial of their replica.
     Whoever has `_lock` reads, and may wait for commands.
     """
@@ -345,15 +355,6 @@ _CLOCKS = {
     "none": "it measures nothing",
 }
 
-_DISPATCH_COLUMNS = (
-    *("kernel", "line", "count", "execute", "mean", "least", "most", "queued"),
-    *("copy in", "copy out", "compile", "wait"),
-)
-_BUFFER_COLUMNS = ("buffer", "copies in", "bytes in", "time in", "out", "bytes out", "time out")
-_WAIT_COLUMNS = ("line", "buffer", "waits", "time", "longest", "because")
-_COMPILE_COLUMNS = ("function", "reflect", "analyse", "generate", "build", "all")
-_TEXTS = {"kernel", "line", "buffer", "because", "function"}
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Profile(Shown):
@@ -439,22 +440,21 @@ class Profile(Shown):
 
     def __str__(self) -> str:
         parts = (
-            _table(_DISPATCH_COLUMNS, map(_dispatch_cells, self.dispatches)),
-            _table(_BUFFER_COLUMNS, map(_buffer_cells, self.buffers)),
-            _table(_WAIT_COLUMNS, map(_wait_cells, self.waits)),
-            _table(_COMPILE_COLUMNS, map(_compile_cells, self.compiles)),
+            _table(_DISPATCHES, self.dispatches),
+            _table(_BUFFERS, self.buffers),
+            _table(_WAITS, self.waits),
+            _table(_COMPILES, self.compiles),
             _total_line(self.total),
         )
         return "\n\n".join(("\n".join(self.devices), *filter(None, parts)))
 
 
+_DERIVED = "mean_seconds", "mean_delay_seconds", "seconds"
+
+
 def _plain(row: DispatchRow | BufferRow | WaitRow | CompileRow) -> dict[str, Any]:
     found = asdict(row)
-    if isinstance(row, DispatchRow):
-        found["mean_seconds"] = row.mean_seconds
-        found["mean_delay_seconds"] = row.mean_delay_seconds
-    if isinstance(row, CompileRow):
-        found["seconds"] = row.seconds
+    found |= {name: getattr(row, name) for name in _DERIVED if hasattr(row, name)}
     if isinstance(row, DispatchRow | WaitRow):
         found["location"] = str(row.location)
     return found
@@ -462,41 +462,55 @@ def _plain(row: DispatchRow | BufferRow | WaitRow | CompileRow) -> dict[str, Any
 
 # -------------------------------------------------------------------------------- the tables
 
+Row = TypeVar("Row")
+Columns: TypeAlias = dict[str, Callable[[Row], str]]
+"""The headings of a table, each with what stands below it in the line of a row."""
 
-def _table(columns: Sequence[str], rows: Iterable[tuple[str, ...]]) -> str:
-    found = list(rows)
-    return aligned([columns, *found], set(columns) - _TEXTS) if found else ""
+_DISPATCHES: Columns[DispatchRow] = {
+    "kernel": lambda row: row.kernel,
+    "line": lambda row: row.location.short,
+    "count": lambda row: f"{row.count:,}" + (f" ({row.failed} failed)" if row.failed else ""),
+    "execute": lambda row: time_text(row.execute_seconds),
+    "mean": lambda row: time_text(row.mean_seconds),
+    "least": lambda row: time_text(row.least_seconds),
+    "most": lambda row: time_text(row.most_seconds),
+    "queued": lambda row: time_text(row.mean_delay_seconds),
+    "copy in": lambda row: time_text(row.copy_in.seconds),
+    "copy out": lambda row: time_text(row.copy_out.seconds),
+    "compile": lambda row: time_text(row.compile_seconds),
+    "wait": lambda row: time_text(row.wait_seconds),
+}
+_BUFFERS: Columns[BufferRow] = {
+    "buffer": lambda row: f"{row.buffer}.{row.field}" if row.field else row.buffer,
+    "copies in": lambda row: f"{row.copy_in.count:,}",
+    "bytes in": lambda row: f"{row.copy_in.nbytes:,}",
+    "time in": lambda row: time_text(row.copy_in.seconds),
+    "out": lambda row: f"{row.copy_out.count:,}",
+    "bytes out": lambda row: f"{row.copy_out.nbytes:,}",
+    "time out": lambda row: time_text(row.copy_out.seconds),
+}
+_WAITS: Columns[WaitRow] = {
+    "line": lambda row: row.location.short,
+    "buffer": lambda row: row.buffer,
+    "waits": lambda row: f"{row.count:,}",
+    "time": lambda row: time_text(row.seconds),
+    "longest": lambda row: time_text(row.most_seconds),
+    "because": lambda row: row.why,
+}
+_COMPILES: Columns[CompileRow] = {
+    "function": lambda row: row.function,
+    "reflect": lambda row: time_text(row.reflect_seconds),
+    "analyse": lambda row: time_text(row.analyse_seconds),
+    "generate": lambda row: time_text(row.generate_seconds),
+    "build": lambda row: time_text(row.build_seconds),
+    "all": lambda row: time_text(row.seconds),
+}
+_TEXTS = {"kernel", "line", "buffer", "because", "function"}
 
 
-def _dispatch_cells(row: DispatchRow) -> tuple[str, ...]:
-    failed = f" ({row.failed} failed)" if row.failed else ""
-    times = (
-        *(row.execute_seconds, row.mean_seconds, row.least_seconds, row.most_seconds),
-        *(row.mean_delay_seconds, row.copy_in.seconds, row.copy_out.seconds),
-        *(row.compile_seconds, row.wait_seconds),
-    )
-    return row.kernel, row.location.short, f"{row.count:,}{failed}", *map(time_text, times)
-
-
-def _buffer_cells(row: BufferRow) -> tuple[str, ...]:
-    name = f"{row.buffer}.{row.field}" if row.field else row.buffer
-    return name, *_copy_cells(row.copy_in), *_copy_cells(row.copy_out)
-
-
-def _copy_cells(copies: Copies) -> Iterator[str]:
-    yield f"{copies.count:,}"
-    yield f"{copies.nbytes:,}"
-    yield time_text(copies.seconds)
-
-
-def _wait_cells(row: WaitRow) -> tuple[str, ...]:
-    times = time_text(row.seconds), time_text(row.most_seconds)
-    return row.location.short, row.buffer, f"{row.count:,}", *times, row.why
-
-
-def _compile_cells(row: CompileRow) -> tuple[str, ...]:
-    stages = row.reflect_seconds, row.analyse_seconds, row.generate_seconds, row.build_seconds
-    return row.function, *map(time_text, stages), time_text(row.seconds)
+def _table(columns: Columns[Row], rows: Sequence[Row]) -> str:
+    cells = [tuple(cell(row) for cell in columns.values()) for row in rows]
+    return aligned([tuple(columns), *cells], set(columns) - _TEXTS) if cells else ""
 
 
 def _total_line(total: Totals) -> str:

@@ -1,11 +1,11 @@
 """Copies that are asked for before anybody needs them: by `put` and `get`, or by a plan."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Literal, cast
+from typing import Literal
 
 from trilby.data.buffer import Buffer
-from trilby.data.ndarray import NDArray
 from trilby.dataclass import dataclass
+from trilby.runtime.binding import is_ndarray
 from trilby.runtime.callers import Caller
 from trilby.runtime.content import LOCK, check_launch
 from trilby.runtime.explicit import block_of, name_of
@@ -19,7 +19,10 @@ from trilby.source import Location
 
 @dataclass(frozen=True, slots=True)
 class Redundant:
-    """A `put` or `get` that moved nothing: the other side had all of it already."""
+    """A `put` or `get` that moved nothing: the other side had all of it already.
+
+    The second of two `accelerator.put(a)`, with nothing between them, is one.
+    """
 
     kind: Literal["put", "get"]
     buffer: str
@@ -106,9 +109,9 @@ def prefetch(residency: Residency, thing: object) -> None:
     """
     check_launch()
     replicas = residency.replicas
-    if isinstance(thing, Buffer | NDArray) and not RECORDINGS:
-        segment = cast("Buffer | NDArray[Any]", thing).segment
-        watch = segment.watcher
+    whole = thing if isinstance(thing, Buffer) or is_ndarray(thing) else None
+    if whole is not None and not RECORDINGS:
+        segment, watch = whole.segment, whole.segment.watcher
         known = replicas.of(watch.content, segment) if isinstance(watch, Watch) else None
         if known is not None and known.prefetched == known.content.version:
             return
@@ -121,5 +124,5 @@ def prefetch(residency: Residency, thing: object) -> None:
             return
         supply(residency, part, "the plan says that a kernel will read it", Caller.now())
         replica = replicas.of(content, part.segment)
-        if replica is not None and isinstance(thing, Buffer | NDArray):
+        if replica is not None and whole is not None:
             replica.prefetched = content.version

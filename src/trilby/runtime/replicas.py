@@ -38,7 +38,11 @@ from trilby.runtime.explicit import check_eviction
 
 
 class Room:
-    """The replicas of one device, and how much memory they may take."""
+    """The replicas of one device, and how much memory they may take.
+
+    With a limit of 8,192 bytes, and with `a` and `b` of 4,096 bytes there, a third buffer of that
+    size has the one of them evicted that is needed last.
+    """
 
     def __init__(self, backend: Backend, limit: int | None) -> None:
         self._backend = backend
@@ -125,7 +129,7 @@ POISON = 0xA5
 
 @dataclass(slots=True, eq=False)
 class Moved:
-    """One copy that was started: what `Replicas` tells whoever records."""
+    """One copy that was started, for ledgers, recordings and profiles: 4,096 bytes of `a`, "up"."""
 
     direction: Direction
     replica: Replica
@@ -168,7 +172,7 @@ _MOST_UNCHECKED = 64
 
 
 class Replicas:
-    """The device memory of one accelerator.
+    """The device memory of one accelerator: after `double`, the replicas of `a` and `b`.
 
     `unchecked` are launches that have no buffers, or none any more, and whose `assert` may have
     failed.

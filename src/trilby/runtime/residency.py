@@ -33,7 +33,11 @@ from trilby.runtime.watch import wait_for, watched
 
 
 class Residency:
-    """The one place that decides what is copied for a launch, and when."""
+    """The one place that decides what is copied for a launch, and when.
+
+    For the first `double` it has `a` copied, which the kernel reads, and not `b`, all of which it
+    overwrites.
+    """
 
     def __init__(
         self, backend: Backend, hear: Hear, *, share: bool, poison: bool, limit: int | None

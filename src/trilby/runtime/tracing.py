@@ -29,7 +29,10 @@ if TYPE_CHECKING:
 
 
 class Moment(NamedTuple):
-    """When something was seen, by `time.perf_counter`, in which thread, after which touches."""
+    """When something was seen, by `time.perf_counter`, in which thread, after how many touches.
+
+    What is seen in a fresh trace has `touches` 0.
+    """
 
     at: float
     thread: int
@@ -37,7 +40,7 @@ class Moment(NamedTuple):
 
 
 class SeenCommand(NamedTuple):
-    """A device was given a launch or a copy, or refused a launch.
+    """A device was given a launch or a copy, or refused a launch: `double`, or 4,096 bytes of `a`.
 
     `of` is the launch, or the copy, whose numbers among the recorded copies are `made`.
     """
@@ -51,6 +54,7 @@ class SeenCommand(NamedTuple):
 class SeenWork(NamedTuple):
     """What the host did from one time to another: a wait, a compilation, or a compute call.
 
+    `b[5]` is a "wait" by the name "wait for b", if it had to wait.
     `location` and `why` are those of a wait.
     """
 
@@ -64,7 +68,7 @@ class SeenWork(NamedTuple):
 
 
 class TimedTrace(Trace):
-    """A trace for the oracle that remembers when each touch was."""
+    """A trace for the oracle that remembers when each touch was: `moments[3]` of `touches[3]`."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -90,7 +94,10 @@ class TimedTrace(Trace):
 
 @dataclass(slots=True, eq=False)
 class TimedBook(Book):
-    """A book of a profile that also remembers when each thing was begun or over, in order."""
+    """A book of a profile that also remembers when each thing was begun or over, in order.
+
+    After `double_all`, `seen` has compilations, a copy, a launch and the call.
+    """
 
     trace: TimedTrace = field(default_factory=TimedTrace)
     recording: "Recording | None" = None

@@ -41,7 +41,10 @@ Coming: TypeAlias = tuple[Iterable[Ticket], str, Sequence[Replica]]
 
 
 class Watch:
-    """The watcher of one segment, and its link to what is known of its memory."""
+    """The watcher of one segment, and its link to what is known of its memory.
+
+    Before `b[5]` is read, `before_read` brings the bytes 20 to 24, if the device has them newer.
+    """
 
     __slots__ = ("address", "borrowed", "coming", "content", "ends", "nbytes", "raw_views")
 
@@ -271,7 +274,10 @@ def watched(segment: Segment) -> Watch:
 
 
 class _End(weakref.ref[Segment]):
-    """Is called back when a segment ends. That is done in C, where no interrupt is heard."""
+    """A weak reference that is called back when its segment ends: `del b` appends it to `_ENDED`.
+
+    That is done in C, where no interrupt is heard.
+    """
 
     __slots__ = ("leave",)
     leave: "Callable[[], Coming]"
