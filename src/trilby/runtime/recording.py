@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 class Recording:
     """The trace of what happens to the buffers that one accelerator uses.
 
-    For `double`, and `b[5]` after it, the trace has a launch that overwrites 4,096 bytes of `b`, and
+    For `double`, and `b[5]` after it, the trace has a launch that overwrites 4,096 bytes of `b` and
     the host's read of the bytes 20 to 24.
 
     `copies` are its own. Other accelerators may copy the same buffers, without which the trace
