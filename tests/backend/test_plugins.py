@@ -58,7 +58,9 @@ def test_devices_lists_it_as_the_documentation_says(folder: Path) -> None:
     shown = re.search(r"\$ trilby devices\n…\n\n(.*?)\n```", PAGE.read_text("utf-8"), re.DOTALL)
     assert shown is not None
     text = printed(folder, "-m", "trilby", "devices")
-    assert f"{shown[1]}\n" in text  # drivers that cannot be used on this machine are listed after it
+    assert (
+        f"{shown[1]}\n" in text
+    )  # drivers that cannot be used on this machine are listed after it
 
 
 def test_devices_lists_it_for_programs(folder: Path) -> None:

@@ -88,7 +88,14 @@ def replica(
     start, stop = place or (0, content.stop - content.start)
     host = np.zeros(stop - start, np.uint8).data
     made = Replica(
-        cast("Replicas", owner), DeviceBytes(), host, START + start, "a", shared, valid=valid
+        cast("Replicas", owner),
+        content,
+        DeviceBytes(),
+        host,
+        START + start,
+        "a",
+        shared,
+        valid=valid,
     )
     content.replicas.append(made)
     return made
@@ -98,6 +105,12 @@ class DeviceBytes:
     """Memory of no device."""
 
     nbytes = 0
+
+
+def arrive(content: Content, ranges: Ranges, ticket: Ticket) -> None:
+    """Let bytes be on their way to the host."""
+    content.arriving.append((ranges, ticket))
+    content.host |= ranges
 
 
 def changed(content: Content, change: Callable[[], object]) -> bool:

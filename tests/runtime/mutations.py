@@ -37,11 +37,11 @@ MODULES = (
     *("prepared_launch", "launch_buffers", "put_get"),
 )
 QUICK_TESTS = (
-    *("content", "contents", "pieces", "room", "watch", "residency", "recording", "launches"),
+    *("content", "contents", "room", "watch", "residency", "recording", "launches"),
     *("asynchrony", "poison", "strategies", "ledger", "guard", "overlaps", "schedules", "hostile"),
     *("explicit", "collected", "context", "threads", "odd_programs"),
     *("replicas", "fallback", "passes", "passes_midway", "early_copies", "interrupts", "in_place"),
-    *("launch_buffers", "other_parts", "profile", "lost_launches", "prefetches", "passes_again"),
+    *("other_parts", "profile", "lost_launches", "prefetches", "passes_again"),
 )
 WITHOUT_DEVICES = (
     "-k",

@@ -17,7 +17,7 @@ from tests.runtime.programs import dispatch, number, square_kernel
 from trilby import Accelerator, S32Array
 from trilby.errors import ArgumentTypeError, StaleReadError, TrilbyError
 from trilby.runtime import callers
-from trilby.runtime.callers import Caller, errors_at_dispatch
+from trilby.runtime.callers import Caller, point_to
 from trilby.source import Location, excerpt
 
 
@@ -86,26 +86,19 @@ def in_package(body: str) -> Callable[[Any], Any]:
 def test_an_error_without_a_place_points_to_the_dispatch() -> None:
     caller = Caller.now()
     error = ArgumentTypeError("wrong", advice="do it right")
-    with pytest.raises(TrilbyError) as caught:
-        in_package("with it[0]: raise it[1]")((errors_at_dispatch(caller), error))
-    assert caught.value.location == caller.location
-    assert str(caught.value).splitlines()[0] == f"{caller.location}: wrong"
-    assert str(caught.value).splitlines()[-1] == "  help: do it right"
-    assert not hasattr(caught.value, "__notes__")
+    point_to(error, caller)
+    assert error.location == caller.location
+    assert str(error).splitlines()[0] == f"{caller.location}: wrong"
+    assert str(error).splitlines()[-1] == "  help: do it right"
+    assert not hasattr(error, "__notes__")
 
 
 def test_an_error_in_a_kernel_says_where_it_was_dispatched() -> None:
     caller, inside = Caller.now(), Location("kernels.py", 3)
-    with pytest.raises(TrilbyError) as caught, errors_at_dispatch(caller):
-        raise ArgumentTypeError("wrong", location=inside)
-    assert caught.value.location == inside
-    assert caught.value.__notes__ == [f"dispatched at {caller.line}"]
-
-
-def test_errors_of_others_pass() -> None:
-    with pytest.raises(KeyError) as caught, errors_at_dispatch(Caller.now()):
-        raise KeyError(3)
-    assert not hasattr(caught.value, "__notes__")
+    error = ArgumentTypeError("wrong", location=inside)
+    point_to(error, caller)
+    assert error.location == inside
+    assert error.__notes__ == [f"dispatched at {caller.line}"]
 
 
 def test_an_error_points_to_the_line_that_it_came_through() -> None:

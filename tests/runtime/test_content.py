@@ -5,7 +5,17 @@ import threading
 import time
 
 import pytest
-from tests.runtime.contents import changed, failure, finish, fresh, on_host, pending, replica, span
+from tests.runtime.contents import (
+    arrive,
+    changed,
+    failure,
+    finish,
+    fresh,
+    on_host,
+    pending,
+    replica,
+    span,
+)
 
 from trilby.data.ranges import Ranges
 from trilby.runtime.content import LOCK
@@ -20,49 +30,49 @@ LEFT, RIGHT = span(0, 8), span(8, 16)
 def test_what_the_host_writes_is_stale_on_every_device() -> None:
     content = on_host()
     one, other = replica(content, WHOLE), replica(content, RIGHT)
-    content.written_by_host(LEFT, "me")
+    content.touch(LEFT, None, "me")
     assert (one.valid, other.valid) == (RIGHT, RIGHT)
     assert content.host == WHOLE
 
 
 def test_what_the_host_writes_is_current_on_the_host() -> None:
     content = on_host()
-    content.written_by_device(replica(content), WHOLE, "k")
-    content.written_by_host(LEFT, "me")
+    content.touch(WHOLE, replica(content), "k")
+    content.touch(LEFT, None, "me")
     assert content.host == LEFT
 
 
 def test_what_the_host_writes_is_fresh_no_more() -> None:
     content = fresh()
-    content.written_by_host(LEFT, "me")
+    content.touch(LEFT, None, "me")
     assert content.fresh == RIGHT
 
 
 def test_the_hosts_own_memory_on_a_device_is_never_stale() -> None:
     content = on_host()
     shared = replica(content, WHOLE, shared=True)
-    assert not changed(content, lambda: content.written_by_host(LEFT, "me"))
+    assert not changed(content, lambda: content.touch(LEFT, None, "me"))
     assert shared.valid == WHOLE
 
 
 def test_a_write_of_the_host_is_a_change_where_it_makes_something_stale() -> None:
     content = on_host()
-    assert not changed(content, lambda: content.written_by_host(WHOLE, "me"))  # as it was
+    assert not changed(content, lambda: content.touch(WHOLE, None, "me"))  # as it was
     copy = replica(content, LEFT)
-    assert not changed(content, lambda: content.written_by_host(RIGHT, "me"))
-    assert changed(content, lambda: content.written_by_host(LEFT, "me"))
-    content.written_by_device(copy, WHOLE, "k")
+    assert not changed(content, lambda: content.touch(RIGHT, None, "me"))
+    assert changed(content, lambda: content.touch(LEFT, None, "me"))
+    content.touch(WHOLE, copy, "k")
     copy.valid = Ranges.EMPTY
-    assert changed(content, lambda: content.written_by_host(WHOLE, "me"))  # it lacked it
-    assert changed(zeros := fresh(), lambda: zeros.written_by_host(LEFT, "me"))
+    assert changed(content, lambda: content.touch(WHOLE, None, "me"))  # it lacked it
+    assert changed(zeros := fresh(), lambda: zeros.touch(LEFT, None, "me"))
 
 
 def test_the_last_writer_is_remembered() -> None:
     content = on_host()
     assert content.writer_of(WHOLE) == "the host wrote it"
-    content.written_by_host(LEFT, "me")
+    content.touch(LEFT, None, "me")
     assert content.writer_of(WHOLE) == "me"
-    content.written_by_device(replica(content), LEFT, "a kernel")
+    content.touch(LEFT, replica(content), "a kernel")
     assert content.writer_of(LEFT) == content.writer_of(WHOLE) == "a kernel"
     assert content.writer_of(RIGHT) == "me"
 
@@ -71,7 +81,7 @@ def test_the_writer_is_the_launch_whose_event_is_the_last() -> None:
     """A launch that is repeated tells nobody else."""
     content = on_host()
     copy, other = replica(content), replica(content)
-    content.written_by_device(copy, LEFT, "the first time")
+    content.touch(LEFT, copy, "the first time")
     copy.writers, other.writers = (pending(),), (pending(),)
     assert content.writer_of(LEFT) == "the first time"
     copy.writers = (pending()._replace(origin="again"),)
@@ -88,7 +98,7 @@ def test_the_writer_is_the_launch_whose_event_is_the_last() -> None:
 def test_what_a_device_writes_is_current_there_and_nowhere_else() -> None:
     content = on_host()
     writing, other = replica(content), replica(content, WHOLE)
-    content.written_by_device(writing, LEFT, "k")
+    content.touch(LEFT, writing, "k")
     assert writing.valid == LEFT
     assert content.host == RIGHT
     assert other.valid == RIGHT
@@ -96,14 +106,14 @@ def test_what_a_device_writes_is_current_there_and_nowhere_else() -> None:
 
 def test_what_a_device_writes_is_fresh_no_more() -> None:
     content = fresh()
-    content.written_by_device(replica(content), LEFT, "k")
+    content.touch(LEFT, replica(content), "k")
     assert (content.fresh, content.host) == (RIGHT, RIGHT)
 
 
 def test_a_device_on_the_hosts_memory_writes_as_the_host_does() -> None:
     content = fresh()
     writing, other = replica(content, shared=True), replica(content, WHOLE)
-    content.written_by_device(writing, LEFT, "k")
+    content.touch(LEFT, writing, "k")
     assert content.host == WHOLE
     assert other.valid == RIGHT
     assert content.fresh == RIGHT
@@ -113,7 +123,7 @@ def test_the_hosts_own_memory_is_not_made_stale_by_another_device() -> None:
     """The state of that memory is the host's; there is no second one."""
     content = on_host()
     shared = replica(content, WHOLE, shared=True)
-    content.written_by_device(replica(content), WHOLE, "k")
+    content.touch(WHOLE, replica(content), "k")
     assert shared.valid == WHOLE
     assert content.host == Ranges.EMPTY
 
@@ -121,50 +131,39 @@ def test_the_hosts_own_memory_is_not_made_stale_by_another_device() -> None:
 def test_a_write_of_a_device_is_a_change_where_it_makes_something_stale() -> None:
     content = on_host()
     writing = replica(content)
-    assert changed(content, lambda: content.written_by_device(writing, LEFT, "k"))
-    assert not changed(content, lambda: content.written_by_device(writing, LEFT, "k"))
+    assert changed(content, lambda: content.touch(LEFT, writing, "k"))
+    assert not changed(content, lambda: content.touch(LEFT, writing, "k"))
     content.host |= LEFT  # it was fetched
-    assert changed(content, lambda: content.written_by_device(writing, LEFT, "k"))
+    assert changed(content, lambda: content.touch(LEFT, writing, "k"))
     writing.valid = Ranges.EMPTY
-    assert changed(content, lambda: content.written_by_device(writing, LEFT, "k"))
+    assert changed(content, lambda: content.touch(LEFT, writing, "k"))
     replica(content, LEFT)
-    assert changed(content, lambda: content.written_by_device(writing, LEFT, "k"))
+    assert changed(content, lambda: content.touch(LEFT, writing, "k"))
 
 
 def test_a_write_beside_what_others_have_is_no_change() -> None:
     content = on_host()
     writing, other = replica(content), replica(content, RIGHT)
-    content.written_by_device(writing, LEFT, "k")
-    assert not changed(content, lambda: content.written_by_device(writing, LEFT, "k"))
+    content.touch(LEFT, writing, "k")
+    assert not changed(content, lambda: content.touch(LEFT, writing, "k"))
     assert other.valid == RIGHT
 
 
 def test_the_host_begins_to_walk_anew_in_what_a_device_wrote() -> None:
     content = on_host()
-    content.scan.stop, content.scan.size = 5, 7
-    content.written_by_device(replica(content), LEFT, "k")
-    assert (content.scan.stop, content.scan.size) == (-1, 0)
+    content.scan = 5, 7
+    content.touch(LEFT, replica(content), "k")
+    assert content.scan == (-1, 0)
 
 
 # ------------------------------------------------------------------------------------ copies
 
 
-def test_what_arrives_is_current_on_both_sides() -> None:
-    content = on_host()
-    copy = replica(content)
-    content.written_by_device(copy, WHOLE, "k")
-    assert changed(content, lambda: content.arrived(LEFT, pending()))
-    assert (content.host, copy.valid) == (LEFT, WHOLE)
-    other = replica(content)
-    assert changed(content, lambda: content.arrived_at(other, RIGHT))
-    assert (other.valid, copy.valid) == (RIGHT, WHOLE)
-
-
 def test_the_host_waits_for_what_is_on_its_way_to_what_it_reads() -> None:
     content = on_host()
     left, right = pending(), pending()
-    content.arrived(LEFT, left)
-    content.arrived(RIGHT, right)
+    arrive(content, LEFT, left)
+    arrive(content, RIGHT, right)
     assert content.before_host_reads(span(0, 1)) == [left]
     assert content.before_host_reads(span(7, 9)) == [left, right]
     finish(left)
@@ -181,7 +180,7 @@ def test_the_host_reads_beside_copies_that_leave() -> None:
 def test_the_host_writes_after_what_comes_and_what_leaves() -> None:
     content = on_host()
     coming, going = pending(), pending()
-    content.arrived(LEFT, coming)
+    arrive(content, LEFT, coming)
     content.leaving.append((RIGHT, going))
     assert content.before_host_writes(LEFT) == [coming]
     assert content.before_host_writes(RIGHT) == [going]
@@ -208,9 +207,9 @@ def test_the_host_waits_for_kernels_on_its_own_memory() -> None:
 
 def test_what_a_copy_failed_to_bring_is_told_once_and_is_not_here() -> None:
     content = on_host()
-    content.written_by_device(replica(content), WHOLE, "k")
-    content.arrived(LEFT, failed := failure())
-    content.arrived(RIGHT, pending())
+    content.touch(WHOLE, replica(content), "k")
+    arrive(content, LEFT, failed := failure())
+    arrive(content, RIGHT, pending())
     version = content.version
     assert content.before_host_reads(LEFT) == [failed]
     assert content.host == RIGHT
@@ -220,7 +219,7 @@ def test_what_a_copy_failed_to_bring_is_told_once_and_is_not_here() -> None:
 
 def test_a_copy_that_failed_is_noticed_when_other_bytes_are_read() -> None:
     content = on_host()
-    content.arrived(LEFT, failure())
+    arrive(content, LEFT, failure())
     assert content.before_host_reads(RIGHT) == []
     assert content.host == RIGHT
 
@@ -240,7 +239,7 @@ def test_nothing_need_be_asked_while_the_host_has_everything() -> None:
     copy = replica(content, WHOLE)
     copy.readers = (pending(),)
     assert content.is_quiet
-    content.written_by_device(copy, LEFT, "k")
+    content.touch(LEFT, copy, "k")
     assert not content.is_quiet
 
 
@@ -319,7 +318,7 @@ def test_a_child_finds_nothing_that_another_thread_had_begun() -> None:
 def test_a_replica_that_was_dropped_has_nothing_that_others_lack() -> None:
     content = on_host(8)
     device = replica(content)
-    content.written_by_device(device, span(0, 8), "a kernel")
+    content.touch(span(0, 8), device, "a kernel")
     assert content.only_at(device).nbytes == 8
     content.replicas.remove(device)  # as where Ctrl-C comes in the middle of dropping it
     assert content.only_at(device) == Ranges.EMPTY

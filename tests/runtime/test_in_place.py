@@ -209,8 +209,8 @@ def test_a_launch_in_place_that_overwrites_what_failed(monkeypatch: pytest.Monke
     [
         (Launches, "_run", False),
         (Launches, "_run", True),
-        (Content, "written_by_device", False),
-        (Content, "written_by_device", True),
+        (Content, "touch", False),
+        (Content, "touch", True),
     ],
 )
 def test_an_interrupt_of_a_launch_in_place(
@@ -247,7 +247,7 @@ def test_an_interrupt_behind_a_launch_in_place_is_no_half_of_it(
         monkeypatch.undo()
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Content, "written_by_device", interrupted)
+    monkeypatch.setattr(Content, "touch", interrupted)
     with pytest.raises(KeyboardInterrupt):
         discrete.compute(dispatch, 8, add_to_both, a, b, 100)
     assert a.array.tolist() == b.array.tolist() == [i + 102 for i in range(8)]

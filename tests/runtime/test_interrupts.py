@@ -22,9 +22,8 @@ from trilby.backend.native.native_kernels import NativePrepared
 from trilby.runtime.content import LOCK, Journal, Replica
 from trilby.runtime.launches import Launches
 from trilby.runtime.prepared_launch import DispatchArguments, PreparedLaunch
-from trilby.runtime.profile import Profile
+from trilby.runtime.profile import Book, Command, Profile
 from trilby.runtime.profiles import PROFILES
-from trilby.runtime.profiling import Book
 from trilby.runtime.residency import Residency
 
 TURNS = 70
@@ -184,7 +183,7 @@ def test_an_interrupt_while_a_profile_is_read() -> None:
         with accelerator.profile() as profile:
             accelerator.compute(from_two_lines, a, [])
         for moment in range(8):
-            for function in (Book.settle, Book._read, Book._count):  # pyright: ignore[reportPrivateUsage] -- every step
+            for function in (Book.settle, Book._read, Command.count):  # pyright: ignore[reportPrivateUsage] -- every step
                 with suppress(KeyboardInterrupt), interrupt(function.__code__, moment):
                     _ = profile.dispatches
                 assert profile.total.dispatches == 30

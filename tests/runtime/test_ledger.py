@@ -25,7 +25,9 @@ from trilby import Accelerator, NDArray, S32Array
 from trilby.data.ranges import Ranges
 from trilby.errors import RangeError
 from trilby.runtime.callers import Caller
-from trilby.runtime.ledger import Direction, Ledger
+from trilby.runtime.content import Direction
+from trilby.runtime.ledger import Ledger
+from trilby.runtime.put_get import prefetch
 from trilby.runtime.recording import Recording
 from trilby.runtime.replicas import Moved, Reason, Replicas
 
@@ -260,7 +262,7 @@ def test_the_oracle_knows_what_a_run_could_have_saved(discrete: Accelerator) -> 
     discrete.compute(dispatch, 8, add, a, 1)
     with discrete.record() as ledger:
         a.array[:] = 0  # never needed on the device
-        discrete.prefetches.bring(a)
+        prefetch(discrete.residency, a)
         assert a.array.tolist() == [0] * 8
     assert moved(ledger) == [("up", "a", EIGHT)]
     assert ledger.optimal.buffer.nbytes == 0

@@ -1,11 +1,12 @@
 """The mutants with which the other tests are tested."""
 
+from pathlib import Path
 from types import ModuleType
 
 import pytest
 from tests.runtime.equivalents import EQUIVALENTS
 from tests.runtime.mutants import change_here, mutants_of
-from tests.runtime.mutations import MODULES, source_of
+from tests.runtime.mutations import MODULES, NOT_ABOUT_DATA, QUICK_TESTS, source_of
 
 TEXT = '''
 class Box:
@@ -90,3 +91,8 @@ def test_a_function_that_is_in_use_changes(name: str, expected: tuple[int, int])
 def test_what_is_said_to_make_no_difference_is_there(module: str) -> None:
     names = {mutant.name for mutant in mutants_of(module, source_of(module))}
     assert set(EQUIVALENTS.get(module, {})) <= names
+
+
+@pytest.mark.parametrize("name", [*QUICK_TESTS, *NOT_ABOUT_DATA])
+def test_the_tests_that_are_tried_are_there(name: str) -> None:
+    assert (Path(__file__).parent / f"test_{name}.py").is_file()

@@ -10,7 +10,7 @@ from tests.runtime.programs import add, dispatch
 import trilby as tb
 from trilby import Accelerator, KernelContext, NDArray, S32Array, i32
 from trilby.runtime import put_get
-from trilby.runtime.put_get import supply
+from trilby.runtime.put_get import prefetch, supply
 
 
 @tb.kernel
@@ -41,7 +41,7 @@ def test_what_was_brought_is_there(
 ) -> None:
     before = len(discrete.residency.replicas.all)
     for _ in range(3):
-        discrete.prefetches.bring(buffer)
+        prefetch(discrete.residency, buffer)
     assert len(discrete.residency.replicas.all) == before + 1
     assert len(looks) == 1
 
@@ -51,17 +51,17 @@ def test_a_view_is_looked_for_each_time(discrete: Accelerator, looks: list[objec
     view = a.array[2:4]
     with discrete.record() as ledger:
         for _ in range(2):
-            discrete.prefetches.bring(view)
+            prefetch(discrete.residency, view)
     assert len(looks) == 2
     assert ledger.bytes_up == 8
 
 
 def test_what_the_host_wrote_since_is_brought(discrete: Accelerator, looks: list[object]) -> None:
     a = S32Array.of(range(8))
-    discrete.prefetches.bring(a)
+    prefetch(discrete.residency, a)
     a.array[3] = 7
     with discrete.record() as ledger:
-        discrete.prefetches.bring(a)
+        prefetch(discrete.residency, a)
     assert ledger.bytes_up == 4
     discrete.compute(dispatch, 8, add, a, 1)
     assert a.array.tolist() == [1, 2, 3, 8, 5, 6, 7, 8]
@@ -70,9 +70,9 @@ def test_what_the_host_wrote_since_is_brought(discrete: Accelerator, looks: list
 
 def test_a_record_knows_what_was_brought_before(discrete: Accelerator) -> None:
     a = S32Array.of(range(8))
-    discrete.prefetches.bring(a)
+    prefetch(discrete.residency, a)
     with discrete.record() as ledger:
-        discrete.prefetches.bring(a)
+        prefetch(discrete.residency, a)
     assert [buffer.nbytes for buffer in ledger.recording.trace.buffers] == [a.segment.nbytes]
     assert not ledger.copies
 
@@ -81,7 +81,7 @@ def test_what_a_raw_view_shows_is_left_to_the_launch(discrete: Accelerator) -> N
     a = NDArray[int](np.arange(8, dtype=np.int32))
     view = a.raw()
     with discrete.record() as ledger:
-        discrete.prefetches.bring(a)
+        prefetch(discrete.residency, a)
     assert not ledger.copies
     view[:] = 5
     discrete.compute(dispatch, 8, add_one_to, a)
@@ -92,7 +92,7 @@ def test_a_buffer_that_is_gone_is_forgotten(null: Nulls, looks: list[object]) ->
     """Python may give a new object the identity of one that is gone."""
     for turn in range(20):
         a = S32Array.of([turn] * 4)
-        null.accelerator.prefetches.bring(a)
+        prefetch(null.accelerator.residency, a)
         del a
         gc.collect()
     assert len(looks) == 20

@@ -17,7 +17,8 @@ from tests.runtime.simulated import CPU, GPU, Simulated, machine
 import trilby as tb
 from trilby import Accelerator, ComputeContext, KernelContext, NDArray, S32Array, Transfers
 from trilby.errors import DeviceError, KernelAssertionError
-from trilby.runtime import profiling, watch
+from trilby.runtime import profile as profile_module
+from trilby.runtime import watch
 from trilby.runtime.profile import Copies, Profile, time_text
 from trilby.runtime.profiles import PROFILES
 
@@ -127,7 +128,7 @@ def test_what_was_put_went_for_the_launch_that_uses_it(
     clocked: tuple[Accelerator, Clocked], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     accelerator, backend = clocked
-    monkeypatch.setattr(profiling, "MOST_UNREAD", 0)  # what a copy took is read at once
+    monkeypatch.setattr(profile_module, "MOST_UNREAD", 0)  # what a copy took is read at once
     a, b = S32Array.of(range(8)), S32Array.of(range(8))
     backend.copies = [(0.0, 3.0), (0.0, 5.0)]
     with accelerator.profile() as profile:
@@ -295,7 +296,7 @@ def test_all_threads_count(discrete: Accelerator) -> None:
 def test_many_launches_and_copies_are_read_on_the_way(
     discrete: Accelerator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(profiling, "MOST_UNREAD", 5)
+    monkeypatch.setattr(profile_module, "MOST_UNREAD", 5)
     with discrete.profile() as profile:
         book = book_of(profile)
         for turn in range(8):
@@ -353,7 +354,7 @@ def test_buffers_that_come_and_go_do_not_pile_up(discrete: Accelerator) -> None:
 def test_what_was_put_and_not_used_is_forgotten_in_time(
     discrete: Accelerator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(profiling, "_MOST_UNUSED", 3)
+    monkeypatch.setattr(profile_module, "_MOST_UNUSED", 3)
     buffers = [S32Array.of(range(8)) for _ in range(6)]
     with discrete.profile() as profile:
         discrete.put(*buffers)

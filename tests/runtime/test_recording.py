@@ -18,7 +18,7 @@ from trilby.data.ranges import Ranges
 from trilby.data.touched import Touched
 from trilby.oracle.excess import Kind
 from trilby.oracle.trace import HOST, Touch
-from trilby.runtime.content import Content, Replica
+from trilby.runtime.content import Replica
 from trilby.runtime.launch_buffers import LaunchBuffer
 from trilby.runtime.recording import Recording
 from trilby.runtime.replicas import Moved, Reason
@@ -297,7 +297,7 @@ def test_what_lies_beyond_a_buffer_is_not_its_own(recording: Recording) -> None:
     mine = replica(content, span(5, 7), place=(4, 12), owner=recording.owner)
     replica(content, span(0, 10), owner=Owner("there"))
     replica(content, span(0, 16), owner=Owner("the host's"), shared=True)
-    recording.begin(content, mine)
+    recording.begin(mine)
     (buffer,) = recording.trace.buffers
     assert buffer.valid == {"here": ((1, 3),), "there": ((0, 6),), HOST: ((2, 4),)}
     assert buffer.fresh == ((0, 2), (6, 8))
@@ -308,7 +308,7 @@ def test_a_buffer_is_called_as_the_first_kernel_calls_it(recording: Recording) -
     mine = replica(content, owner=recording.owner)
     for name in ("what a plan brought", "numbers"):
         mine.label = name
-        recording.begin(content, mine)
+        recording.begin(mine)
     assert [buffer.name for buffer in recording.trace.buffers] == ["numbers"]
 
 
@@ -316,12 +316,13 @@ def test_what_belongs_to_other_devices_alone_is_not_written_down(recording: Reco
     content = on_host()
     other = replica(content, place=(0, 8), owner=Owner("there"))
     replica(content, place=(8, 16), owner=recording.owner)
-    watch = cast("Watch", SimpleNamespace(content=content, address=other.address, nbytes=8))
-    recording.begin(content, other)
+    left = SimpleNamespace(content=content, address=other.address, nbytes=8, whole=span(0, 8))
+    watch = cast("Watch", left)
+    recording.begin(other)
     recording.host_reads(watch, Ranges.span(0, 4))
     recording.host_writes(watch, Ranges.span(0, 4))
-    recording.raw_writes(held(content, other))
-    recording.raw_reads(held(content, other))
+    recording.raw_writes(held(other))
+    recording.raw_reads(held(other))
     recording.moved(Moved("up", other, Ranges.span(START, START + 4), Reason("", None), pending()))
     assert recording.trace.touches == []
     assert recording.copies == []
@@ -330,18 +331,16 @@ def test_what_belongs_to_other_devices_alone_is_not_written_down(recording: Reco
 def test_a_raw_view_may_read_what_the_kernel_wrote_of_it(recording: Recording) -> None:
     content = on_host()
     mine = replica(content, owner=recording.owner)
-    recording.begin(content, mine)
-    recording.raw_reads(held(content, mine, seen=span(0, 8), writes=span(12, 16)))
+    recording.begin(mine)
+    recording.raw_reads(held(mine, seen=span(0, 8), writes=span(12, 16)))
     assert recording.trace.touches == []
-    recording.raw_reads(held(content, mine, seen=span(0, 8), writes=span(4, 12)))
+    recording.raw_reads(held(mine, seen=span(0, 8), writes=span(4, 12)))
     (touch,) = recording.trace.touches
     assert summary(touch) == (True, "raw view", [(((4, 8),), (), ())])
 
 
-def held(
-    content: Content, mine: Replica, seen: Ranges = WHOLE, writes: Ranges = WHOLE
-) -> LaunchBuffer:
-    return LaunchBuffer(content, mine, Touched(writes=writes), seen, seen)
+def held(mine: Replica, seen: Ranges = WHOLE, writes: Ranges = WHOLE) -> LaunchBuffer:
+    return LaunchBuffer(mine, Touched(writes=writes), seen, seen)
 
 
 @tb.kernel

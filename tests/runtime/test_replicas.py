@@ -14,7 +14,7 @@ from trilby.data.segment import Segment
 from trilby.errors import DeviceError
 from trilby.process import PROCESS
 from trilby.runtime.content import Content, Replica
-from trilby.runtime.replicas import Moved, Reason, Replicas, bring_home
+from trilby.runtime.replicas import Moved, Reason, Replicas
 
 LENGTHS = (range(4),)
 REASON = Reason("it is needed", None)
@@ -127,7 +127,7 @@ def test_zeros_that_nobody_wrote_are_made_once() -> None:
     content = Content(one.address, one.address + 16, one.whole, one.whole)
     before = list(backend.done)
     for _ in range(2):
-        replicas.to_device(content, one, one.whole, REASON)
+        content.fetch(one.whole, REASON, one)
     assert backend.done == [*before, "fill"]
     assert one.valid == one.whole
 
@@ -136,7 +136,7 @@ def test_what_is_copied_without_need_is_there() -> None:
     replicas = on(Watched())
     one = made(replicas)
     content = Content(one.address, one.address + 16, one.whole, Ranges.EMPTY)
-    replicas.upload(content, one, REASON)
+    content.copy("up", one, one.whole, REASON)
     assert one.valid == one.whole
 
 
@@ -146,7 +146,7 @@ def test_a_fill_waits_for_all_that_uses_the_memory_and_all_wait_for_it() -> None
     one = made(replicas)
     content = Content(one.address, one.address + 16, one.whole, one.whole)
     one.writers, one.readers = (writer := pending(),), (reader := pending(),)
-    replicas.to_device(content, one, one.whole, REASON)
+    content.fetch(one.whole, REASON, one)
     (fill,) = backend.started("fill")
     assert fill.after == (writer, reader)
     assert (one.writers, one.readers) == ((Ticket(backend.upload_queue, 2),), ())
@@ -158,7 +158,7 @@ def test_poison_leaves_lengths_alone() -> None:
     one = made(replicas)
     one.host[:4] = b"abcd"
     replicas.add_lengths(one, LENGTHS)
-    replicas.spoil_device(one, one.whole)
+    replicas.poison(one, Ranges.EMPTY, one.whole)
     assert backend.content(0) == b"abcd" + b"\xa5" * 12
 
 
@@ -172,7 +172,7 @@ def test_a_small_gap_is_closed_only_with_what_has_to_move(why: str) -> None:
         one.valid = gap
     elif why == "nobody wrote it":
         content.fresh = gap
-    replicas.to_device(content, one, part(one, 0, 6) | part(one, 8, 32), REASON)
+    content.fetch(part(one, 0, 6) | part(one, 8, 32), REASON, one)
     assert moved == ([(0, 32)] if why == "it has to move" else [(0, 6), (8, 24)])
 
 
@@ -187,8 +187,22 @@ def test_a_small_gap_is_closed_only_with_what_the_host_lacks(has_gap: bool) -> N
     content = Content(one.address, one.address + 32, host, Ranges.EMPTY)
     content.replicas.append(one)
     one.valid = one.whole
-    bring_home(content, part(one, 0, 6) | part(one, 8, 32), REASON)
+    content.fetch(part(one, 0, 6) | part(one, 8, 32), REASON)
     assert moved == ([(0, 6), (8, 24)] if has_gap else [(0, 32)])
+
+
+def test_what_is_fetched_is_current_on_both_sides() -> None:
+    one = made(on(Watched()))
+    content, left = one.content, part(one, 0, 8)
+    version = content.version
+    content.fetch(left, REASON, one)
+    assert (content.host, one.valid) == (one.whole, left)
+    assert content.version != version
+    content.touch(one.whole, one, "a kernel")
+    version = content.version
+    content.fetch(left, REASON)
+    assert (content.host, one.valid) == (left, one.whole)
+    assert content.version != version
 
 
 def test_rows_are_current_and_what_lies_between_them_is_not() -> None:
@@ -198,7 +212,7 @@ def test_rows_are_current_and_what_lies_between_them_is_not() -> None:
     content.replicas.append(one)
     one.valid = one.whole
     rows = part(one, 0, 4) | part(one, 16, 20) | part(one, 32, 36)
-    bring_home(content, rows, REASON)
+    content.fetch(rows, REASON)
     assert moved == [(0, 12)]  # one copy of three rows
     assert content.host == rows
 
@@ -209,4 +223,4 @@ def test_what_is_current_nowhere_is_told() -> None:
     content.replicas.append(one)
     one.valid = part(one, 0, 8)
     with pytest.raises(AssertionError, match="is current nowhere"):
-        bring_home(content, one.whole, REASON)
+        content.fetch(one.whole, REASON)

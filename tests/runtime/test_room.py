@@ -1,7 +1,5 @@
 """A device that is full: who goes, who stays, and what is refused."""
 
-from typing import cast
-
 import pytest
 from tests.runtime.conftest import with_backend
 from tests.runtime.contents import on_host, replica, span
@@ -12,7 +10,7 @@ import trilby as tb
 from trilby import Accelerator, KernelContext, Ledger, S32Array
 from trilby.data.ranges import Ranges
 from trilby.errors import OutOfDeviceMemoryError
-from trilby.runtime.content import Content, Replica
+from trilby.runtime.content import Replica
 from trilby.runtime.replicas import Room
 
 # An S32Array of 249 elements takes 1,000 bytes on a device: a length, and 4 bytes each.
@@ -201,7 +199,7 @@ class Gone:
         self.names: list[str] = []
         self._room = room
 
-    def __call__(self, content: Content, gone: Replica) -> None:
+    def __call__(self, gone: Replica) -> None:
         self.names.append(gone.label)
         self._room.remove(gone)
 
@@ -216,7 +214,7 @@ def crowded(*uses: tuple[str, bool, int, int]) -> Room:
         one.label, one.use_before, one.last_use = name, before, last
         if not clean:
             content.host = Ranges.EMPTY
-        room.add(content, one)
+        room.add(one)
     return room
 
 
@@ -247,10 +245,10 @@ def test_who_goes(uses: list[tuple[str, bool, int, int]], expected: str) -> None
 
 def test_what_is_pinned_and_what_is_the_hosts_stays() -> None:
     room = crowded(("pinned", True, 0, 1), ("shared", True, 0, 2), ("free", False, 0, 99))
-    kept, shared, _ = (one for _, one in room.replicas)
+    kept, shared, _ = room.replicas
     room.remove(shared)
     shared.shared = True
-    room.add(on_host(4), shared)
+    room.add(shared)
     room.limit = 8
     gone = Gone(room)
     room.allocate(4, {id(kept)}, gone)
@@ -262,10 +260,10 @@ def test_what_is_pinned_and_what_is_the_hosts_stays() -> None:
 def test_who_was_used_when_matters_once_a_device_was_full() -> None:
     backend = Watched(room=4)
     room = Room(backend, None)
-    content, held = on_host(4), backend.allocate(4)
-    room.add(content, replica(content, span(0, 4)))
+    held = backend.allocate(4)
+    room.add(replica(on_host(4), span(0, 4)))
 
-    def evict(_content: Content, gone: Replica) -> None:
+    def evict(gone: Replica) -> None:
         room.remove(gone)
         backend.free(held)
 
@@ -283,16 +281,6 @@ def test_what_another_device_has_too_is_clean() -> None:
     other.valid = span(0, 2)
     assert content.only_at(one) == span(2, 4)
     assert content.only_at(other) == Ranges.EMPTY
-
-
-def test_contents_that_are_joined_keep_their_place() -> None:
-    room = crowded(("a", True, 0, 1))
-    ((content, one),) = room.replicas
-    joined = on_host(8)
-    joined.replicas = [one, cast("Replica", object())]
-    room.moved_to(joined)
-    assert room.replicas == [(joined, one)]
-    assert content is not joined
 
 
 @tb.kernel

@@ -20,7 +20,7 @@ from trilby.data.segment import Segment
 from trilby.errors import DeviceError, ReentryError
 from trilby.runtime.callers import Caller
 from trilby.runtime.content import CONTENTS, LOCK
-from trilby.runtime.launch_buffers import KernelWrite
+from trilby.runtime.launch_buffers import Writer
 from trilby.runtime.watch import Watch, bury_when_idle, wait_for, watched
 
 
@@ -431,7 +431,7 @@ def test_an_array_whose_content_became_another_takes_leave_of_it(null: Nulls) ->
 
 def test_waiting_raises_what_failed_and_says_where_it_was_dispatched() -> None:
     caller = Caller.now()
-    event = failure(origin=KernelWrite("k", caller))
+    event = failure(origin=Writer("k", caller))
     with pytest.raises(DeviceError, match="lost") as caught:
         wait_for([pending(), event])
     assert caught.value.location is not None
@@ -440,7 +440,7 @@ def test_waiting_raises_what_failed_and_says_where_it_was_dispatched() -> None:
 
 def test_a_copy_that_failed_raises_why_the_kernel_before_it_failed() -> None:
     caller = Caller.now()
-    kernel = failure(DeviceError("the kernel is lost"), KernelWrite("k", caller))
+    kernel = failure(DeviceError("the kernel is lost"), Writer("k", caller))
     with pytest.raises(DeviceError, match="the kernel is lost") as caught:
         wait_for([failure(origin=(kernel,))])
     assert caught.value.location is not None
@@ -451,7 +451,7 @@ def test_a_copy_that_failed_raises_why_the_kernel_before_it_failed() -> None:
 
 def test_a_place_that_an_error_has_is_kept() -> None:
     here = Caller.now().location
-    event = failure(DeviceError("lost", location=here), KernelWrite("k", Caller.now()))
+    event = failure(DeviceError("lost", location=here), Writer("k", Caller.now()))
     with pytest.raises(DeviceError) as caught:
         wait_for([event])
     assert caught.value.location is here
@@ -599,5 +599,4 @@ def test_a_device_that_fails_to_give_memory_back_overwrites_it_no_more(
         patch.setattr(type(interpreter.residency.backend), "download", fails)
         with pytest.raises(DeviceError):
             bury_when_idle()
-    found = [replica for _, replica in interpreter.residency.replicas.all]
-    assert not any(replica.has_place_of(*place) for replica in found)
+    assert not any(r.has_place_of(*place) for r in interpreter.residency.replicas.all)

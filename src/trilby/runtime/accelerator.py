@@ -1,6 +1,5 @@
 """The accelerator: a device, and the way to run compute functions on it."""
 
-import importlib
 import time
 import weakref
 from collections.abc import Callable, Generator, Iterable, Sequence
@@ -11,7 +10,6 @@ from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar, cast, get_args,
 
 from trilby.arguments import brief, choice, flag, whole_number
 from trilby.backend.base import Backend, DeviceInfo
-from trilby.backend.preference import Preference
 from trilby.backend.registry import Choice, PassedOver, as_preferences, open_backend, open_preferred
 from trilby.data.ndarray import NDArray
 from trilby.errors import ArgumentTypeError, ArgumentValueError, MissingFeatureError, TrilbyError
@@ -31,21 +29,20 @@ from trilby.runtime.parts import Place
 from trilby.runtime.profiles import (
     PROFILES,
     RECORDINGS,
-    hearers_of_calls,
     measure,
     profiles_of,
     tell_of_opening,
 )
-from trilby.runtime.put_get import Prefetches, Redundant, get, put
+from trilby.runtime.put_get import Redundant, get, put
 from trilby.runtime.replicas import Moved
 from trilby.runtime.residency import Residency, add_open, close_all, close_dropped
 from trilby.runtime.watch import is_gone
+from trilby.shown import tool
 from trilby.source import Location
 
 if TYPE_CHECKING:
     from trilby.runtime.ledger import Ledger
-    from trilby.runtime.profile import Profile
-    from trilby.runtime.profiling import Book
+    from trilby.runtime.profile import Book, Profile
     from trilby.runtime.recording import Recording
     from trilby.runtime.tracing import TracedRun
 
@@ -79,11 +76,6 @@ def _open(backend: str | None, options: Options) -> Choice:
         raise
 
 
-def wanted_fallbacks(fallback: object) -> tuple[Preference, ...]:
-    """The devices that may take over."""
-    return as_preferences(fallback, "fallback")
-
-
 def as_transforms(given: object) -> tuple[Transform, ...]:
     """The transforms of a user, in their order."""
     wanted = tuple(cast("Sequence[object]", given)) if isinstance(given, Sequence) else (given,)
@@ -105,11 +97,6 @@ def as_transforms(given: object) -> tuple[Transform, ...]:
             location=Caller.now().location,
         )
     return transforms
-
-
-def memory_kind(memory: object) -> MemoryKind:
-    """Whose memory kernels work on, by its name."""
-    return cast("MemoryKind", choice("memory", memory, get_args(MemoryKind)))
 
 
 def shares_memory(memory: MemoryKind | None, device: DeviceInfo) -> bool:
@@ -172,23 +159,25 @@ class Accelerator:
     ) -> None:
         options = Options.current()
         self._transfers = options.transfers if transfers is None else as_transfers(transfers)
-        self._memory: MemoryKind | None = options.memory if memory is None else memory_kind(memory)
+        if memory is not None:
+            choice("memory", memory, get_args(MemoryKind))
+        self._memory: MemoryKind | None = memory or options.memory
         self._poison = flag("poison", poison)
         self._lints = options.lint if lint is None else flag("lint", lint)
         self._limit = as_bytes(memory_limit)
         self._fast_math = flag("fast_math", fast_math)
         self._transforms = as_transforms(transforms)
         set_up(options.log)
-        fallbacks = Fallbacks(wanted_fallbacks(fallback))
-        choice = choose(backend, prefer, options)
-        self.passed_over: tuple[PassedOver, ...] = choice.passed_over
+        fallbacks = Fallbacks(as_preferences(fallback, "fallback"))
+        opened = choose(backend, prefer, options)
+        self.passed_over: tuple[PassedOver, ...] = opened.passed_over
         self._ledgers: list[Ledger] = []
         self._residencies: list[Residency] = []
         """The devices that were used so far, the one in use last."""
         closing = partial(close_dropped, self._residencies)
         weakref.finalize(self, is_gone, closing).atexit = False
         self._fallbacks = fallbacks
-        self._begin_on(choice.backend)
+        self._begin_on(opened.backend)
         if backend is None or self.passed_over:
             _announce(self.device, self.passed_over)
         fallbacks.begin(self.device)
@@ -197,7 +186,7 @@ class Accelerator:
     def _begin_on(self, backend: Backend) -> None:
         shares = shares_memory(self._memory, backend.device)
         self._backend = backend
-        first = _warner() if self._lints else None
+        first = tool("trilby.linting.lint", "warn_of") if self._lints else None
         self.compiler = Compiler(backend, first, self._fast_math, shares, self._transforms)
         self.residency = Residency(
             backend,
@@ -208,7 +197,6 @@ class Accelerator:
         )
         self._residencies.append(self.residency)
         add_open(self.residency)
-        self.prefetches = Prefetches(self.residency)
         self.launches = Launches(self)
 
     def change_device(self, backend: Backend) -> None:
@@ -264,7 +252,7 @@ class Accelerator:
         """Run a compute function on the device in use, whatever becomes of it."""
         if not PROFILES:
             return self._run(function, args, kwargs)
-        books, began = hearers_of_calls(self._backend), time.perf_counter()
+        books, began = profiles_of(self._backend), time.perf_counter()
         try:
             return self._run(function, args, kwargs)
         finally:
@@ -328,30 +316,9 @@ class Accelerator:
 
         `print(profile)` shows it. The times are those of the device's own events.
         """
-        from trilby.runtime.profiling import Book  # noqa: PLC0415 -- few want one
+        from trilby.runtime.profile import Book  # noqa: PLC0415 -- few want one
 
         return self._profiled(Book([self._backend]))
-
-    @contextmanager
-    def trace(self) -> "Generator[TracedRun]":
-        """Write down inside a `with` block what happens, when, and for what reason.
-
-        `run.save_trace("run.json")` is for ui.perfetto.dev, `run.save_report("run.html")` for a
-        browser; `run.ledger` and `run.profile` are those of `record` and `profile`.
-        """
-        from trilby.runtime.recording import Recording  # noqa: PLC0415 -- it loads the oracle
-        from trilby.runtime.tracing import TimedBook, TracedRun  # noqa: PLC0415 -- so does it
-
-        book = TimedBook([self._backend])
-        replicas = self.residency.replicas
-        book.recording = Recording(replicas, book.trace)
-        with self._recorded(book.recording) as ledger, self._profiled(book) as profile:
-            place, shares, transfers = replicas.place, replicas.shares, self.transfers.value
-            run = TracedRun(self.device, place, transfers, shares, ledger, profile, book)
-            try:
-                yield run
-            finally:
-                run.end()
 
     @contextmanager
     def _profiled(self, book: "Book") -> "Generator[Profile]":
@@ -374,6 +341,27 @@ class Accelerator:
                 return
             for backend in book.backends:
                 measure(backend, on=is_open)
+
+    @contextmanager
+    def trace(self) -> "Generator[TracedRun]":
+        """Write down inside a `with` block what happens, when, and for what reason.
+
+        `run.save_trace("run.json")` is for ui.perfetto.dev, `run.save_report("run.html")` for a
+        browser; `run.ledger` and `run.profile` are those of `record` and `profile`.
+        """
+        from trilby.runtime.recording import Recording  # noqa: PLC0415 -- it loads the oracle
+        from trilby.runtime.tracing import TimedBook, TracedRun  # noqa: PLC0415 -- so does it
+
+        book = TimedBook([self._backend])
+        replicas = self.residency.replicas
+        book.recording = Recording(replicas, book.trace)
+        with self._recorded(book.recording) as ledger, self._profiled(book) as profile:
+            place, shares, transfers = replicas.place, replicas.shares, self.transfers.value
+            run = TracedRun(self.device, place, transfers, shares, ledger, profile, book)
+            try:
+                yield run
+            finally:
+                run.end()
 
     @contextmanager
     def guard(self) -> Generator[None]:
@@ -476,11 +464,6 @@ def _announce(device: DeviceInfo, passed_over: tuple[PassedOver, ...]) -> None:
     for other in passed_over:
         tell("warning", "%s was passed over: %s", other.name, other.reason)
     tell("info", "using %s (%s)", device.spec, device.name)
-
-
-def _warner() -> Callable[[Compute[..., Any]], None]:
-    """What warns of lints; it is loaded only where that is asked for."""
-    return importlib.import_module("trilby.linting.lint").warn_of
 
 
 def _entry_point(

@@ -8,7 +8,7 @@ import weakref
 from abc import ABC, ABCMeta
 from array import array
 from collections import OrderedDict, deque
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from decimal import Decimal
 from enum import Enum, EnumType, Flag, IntEnum, IntFlag, ReprEnum, StrEnum
@@ -21,7 +21,7 @@ from types import (
     ModuleType,
     SimpleNamespace,
 )
-from typing import TYPE_CHECKING, Any, Generic, Protocol, Self, cast
+from typing import TYPE_CHECKING, Any, Generic, Protocol, cast
 from uuid import UUID
 
 import numpy as np
@@ -41,7 +41,7 @@ from trilby.runtime.content import LOCK, wait_whatever
 from trilby.runtime.context import run_compute
 from trilby.runtime.launch_buffers import Use
 from trilby.runtime.prepared_launch import LaunchRequest
-from trilby.runtime.replicas import Reason, Replicas, bring_home
+from trilby.runtime.replicas import Reason, Replicas
 from trilby.runtime.watch import Watch, wait_for, watched
 from trilby.source import line_text
 
@@ -61,6 +61,7 @@ if TYPE_CHECKING:
 class SavedBytes:
     """Bytes of a buffer as they were; `fresh` are zeros that nobody had written.
 
+    Before a kernel increments the first of a thousand `i32`, `pieces` are those four bytes.
     Memory that somebody lent is kept alive, since he sees it. That of a buffer that is gone is
     nobody's.
     """
@@ -88,7 +89,7 @@ class SavedBytes:
             memory[start - first : stop - first] = 0
         kept = Ranges.of(*((start, start + len(old)) for start, old in self.pieces))
         content = self.watch.content
-        content.written_by_host(kept | self.fresh, why)
+        content.touch(kept | self.fresh, None, why)
         content.fresh |= self.fresh
 
 
@@ -96,7 +97,9 @@ class SavedBytes:
 class Undo:
     """How everything was before a compute call, as far as its kernels changed it.
 
-    `lost` is what failed where something that only the device had was to be brought home.
+    Where `double` was to write `b`, it has the old bytes of `b`, and nothing of `a`, which `double`
+    only reads. `lost` is what failed where something that only the device had was to be brought
+    home.
     """
 
     replicas: Replicas
@@ -116,19 +119,16 @@ class Undo:
             self.lost = error
             raise
         with LOCK:
-            self._drop_unseen()
+            self._kept = [kept for kept in self._kept if kept.memory is not None]
             for watch, use in uses:
                 self._keep(watch, use, everything=work.transfers is Transfers.ALWAYS)
 
-    def _drop_unseen(self) -> None:
-        self._kept = [kept for kept in self._kept if kept.memory is not None]
-
     def _bring_home(self, watch: Watch, use: Use, caller: Caller) -> list[Ticket]:
-        content, whole = watch.content, _whole(watch)
+        content, whole = watch.content, watch.whole
         missing = whole - content.host - self._written
         if missing:
             reason = Reason("the run may have to start again on another device", caller)
-            bring_home(content, missing, reason)
+            content.fetch(missing, reason)
         elif self._written.covers(use.touched.writes.shifted(watch.address)):
             return []  # nothing is copied
         return content.before_host_reads(whole)
@@ -152,32 +152,21 @@ class Undo:
 
     def restore(self, why: str) -> None:
         """Make everything as it was, on the host, and take the device's copies away."""
-        settle(self.replicas)
+        with LOCK:  # no work may use the host's memory any more
+            replicas = self.replicas.all
+            tickets: list[Ticket] = []
+            for one in replicas:
+                tickets += [*one.under_way, *one.content.before_host_writes(one.whole)]
+        wait_whatever(tickets)
         with LOCK:
+            for replica in replicas:
+                replica.content.overcome()
             for kept in reversed(self._kept):
                 kept.put_back(why)
-            for content, replica in self.replicas.all:
-                if content.only_at(replica):
+            for replica in self.replicas.all:
+                if replica.content.only_at(replica):
                     continue
-                self.replicas.drop(content, replica)
-
-
-def _whole(watch: Watch) -> Ranges:
-    return Ranges.span(watch.address, watch.address + watch.nbytes)
-
-
-def settle(replicas: Replicas) -> None:
-    """Wait until no work of a device uses the host's memory, however it ends."""
-    with LOCK:
-        pairs = replicas.all
-        events: list[Ticket] = []
-        for content, replica in pairs:
-            events += [*replica.writers, *replica.readers]
-            events += content.before_host_writes(replica.whole)
-    wait_whatever(events)
-    with LOCK:
-        for content, _ in pairs:
-            content.overcome()
+                self.replicas.drop(replica)
 
 
 # -------------------------------------------------------------------------------------------- inert
@@ -221,27 +210,10 @@ _OWNERS = frozenset({"numpy", "trilby"})
 
 _HARMLESS = frozenset(
     {
-        "__init__",
-        "__new__",
-        "__post_init__",
-        "__repr__",
-        "__str__",
-        "__del__",
-        "__init_subclass__",
-        "__class_getitem__",
-        "__getstate__",
-        "__setstate__",
-        "__reduce__",
-        "__reduce_ex__",
-        "__getnewargs__",
-        "__replace__",
-        "__setattr__",
-        "__delattr__",
-        "__setitem__",
-        "__delitem__",
-        "__call__",
-        "__enter__",
-        "__exit__",
+        *("__init__", "__new__", "__post_init__", "__repr__", "__str__", "__del__"),
+        *("__init_subclass__", "__class_getitem__", "__getstate__", "__setstate__"),
+        *("__reduce__", "__reduce_ex__", "__getnewargs__", "__replace__", "__setattr__"),
+        *("__delattr__", "__setitem__", "__delitem__", "__call__", "__enter__", "__exit__"),
     }
 )
 """Special methods that nobody runs by an operator, or whose use counts as a change or a call."""
@@ -261,15 +233,16 @@ def active_object(roots: Iterable[object], names: Collection[str] = ()) -> objec
         seen[id(one)] = one  # kept, so that no other gets its identity
         if len(seen) > MOST_OBJECTS or _runs_code(one):
             return one
-        if isinstance(one, ModuleType) and not _is_known_module(one):
+        if isinstance(one, ModuleType) and _is_users(one.__name__):
             rest += [vars(one)[name] for name in names if name in vars(one)]
-        rest += _inside(one)
+        rest += [*_attributes(one), *_entries(one)]
     return None
 
 
-def _is_known_module(module: ModuleType) -> bool:
-    package = module.__name__.partition(".")[0]
-    return package in sys.stdlib_module_names or package in _OWNERS
+def _is_users(module: str) -> bool:
+    """Whether a module, by its name, is neither Python's nor of a package that is known."""
+    package = module.partition(".")[0]
+    return package not in sys.stdlib_module_names and package not in _OWNERS
 
 
 def outer_values(function: FunctionType) -> dict[str, object]:
@@ -340,39 +313,22 @@ def _runs_code(one: object) -> bool:
 
 def _is_harmless(cls: type) -> bool:
     """Whether a class adds no operators, and no attributes that are computed, of the user's."""
-    if _is_users(cls):
-        return not _defines_hooks(cls)
+    if _is_users(cls.__module__):
+        return not any(_is_hook(name, member) for name, member in vars(cls).items())
     is_known = cls in (*_IMMUTABLE, *_CONTAINERS, *_BASES)
     return is_known or cls.__module__.partition(".")[0] in _OWNERS
 
 
-def _is_users(cls: type) -> bool:
-    package = cls.__module__.partition(".")[0]
-    return package not in sys.stdlib_module_names and package not in _OWNERS
-
-
-def _defines_hooks(cls: type) -> bool:
-    """Whether a class has operators, or attributes that are computed."""
-    return any(_is_hook(name, member) for name, member in vars(cls).items())
-
-
 def _is_hook(name: str, member: object) -> bool:
+    """Whether a member of a class is an operator, or an attribute that is computed."""
     if isinstance(member, FunctionType):
         is_special = name.startswith("__") and name.endswith("__") and name not in _HARMLESS
         return is_special and member.__code__.co_filename != "<string>"  # that of a dataclass
-    if _is_ours(type(member)):
+    module = type(member).__module__
+    if module.partition(".")[0] == "trilby":
         return False
-    is_computed = hasattr(type(member), "__get__") and type(member).__module__ != "builtins"
+    is_computed = hasattr(type(member), "__get__") and module != "builtins"
     return is_computed or isinstance(member, property)
-
-
-def _is_ours(cls: type) -> bool:
-    return cls.__module__.partition(".")[0] == "trilby"
-
-
-def _inside(one: object) -> list[object]:
-    """What is in a container, or in the attributes of a plain object."""
-    return [*_attributes(one), *_entries(one)]
 
 
 def _entries(one: object) -> Collection[object]:
@@ -385,12 +341,14 @@ def _entries(one: object) -> Collection[object]:
 def _attributes(one: object) -> Iterator[object]:
     """What an object, its class, or a class itself has as attributes, if they are the user's."""
     owner = one if isinstance(one, type) else type(one)
-    if isinstance(one, ModuleType) or (owner is not SimpleNamespace and not _is_users(owner)):
+    if isinstance(one, ModuleType):
+        return
+    if owner is not SimpleNamespace and not _is_users(owner.__module__):
         return
     if one is not owner:
         yield from getattr(one, "__dict__", {}).values()
     for base in owner.__mro__:
-        members: dict[str, object] = dict(vars(base)) if _is_users(base) else {}
+        members: dict[str, object] = dict(vars(base)) if _is_users(base.__module__) else {}
         for name, member in members.items():
             is_special = name.startswith("__") and name.endswith("__")
             if not (is_special or hasattr(type(member), "__get__")):
@@ -408,24 +366,17 @@ _UNCHANGING = (int, float, complex, str, bytes, type(None))
 
 @dataclass(slots=True, eq=False)
 class Attempt:
-    """One run of a compute function on one device."""
+    """One run of a compute function on one device, which may have to start again on another.
+
+    `double_all(a, b)` on a GPU is one; where that fails, its `undo` gives `b` its old bytes, and
+    another attempt runs on the CPU.
+    """
 
     function: Compute[..., Any]
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
     undo: Undo
     ready: ReadyCompute | None = None
-
-    @classmethod
-    def on(
-        cls,
-        accelerator: "Accelerator",
-        function: Compute[..., Any],
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
-    ) -> Self:
-        """A run that is about to begin."""
-        return cls(function, args, kwargs, Undo(accelerator.residency.replicas))
 
     def run(self, accelerator: "Accelerator") -> Any:
         """Run it, and wait for all of it: a failure must come out while it can be undone."""
@@ -449,19 +400,22 @@ class Attempt:
             return "something that only the device had is lost with it"
         if self.ready is None:
             return ""
-        active = self._active_object()
+        outer = outer_values(self.function.function)
+        active = self._active_object(outer)
         if active:
             return active
-        effect = next(iter(self._effects(self.ready, error)), None)
-        return f"{_described(effect)}, which cannot be undone" if effect else ""
+        effect = next(iter(self._effects(self.ready, error, outer)), None)
+        if effect is None:
+            return ""
+        line = line_text(effect.location).strip()
+        return f"{effect.location.short} {effect.what} (`{line}`), which cannot be undone"
 
-    def _active_object(self) -> str:
+    def _active_object(self, outer: Mapping[str, object]) -> str:
         """What the call is given, or finds, that is another one after a use; empty for nothing."""
-        outer = outer_values(self.function.function).values()
         names = used_names(self.function.function)
         for verb, roots in (
             ("is given", (*self.args, *self.kwargs.values())),
-            ("uses", tuple(outer)),
+            ("uses", outer.values()),
         ):
             found = active_object(roots, names)
             if isinstance(found, Iterator):
@@ -474,20 +428,16 @@ class Attempt:
                 )
         return ""
 
-    def _effects(self, ready: ReadyCompute, error: DeviceError) -> Sequence[VisibleEffect]:
+    def _effects(
+        self, ready: ReadyCompute, error: DeviceError, outer: Mapping[str, object]
+    ) -> Sequence[VisibleEffect]:
         graph = ready.context.graph
         names = [param.hint for param in graph.entry.params[1:]]
         given = {**dict(zip(names, self.args, strict=False)), **self.kwargs}
         fixed = [name for name, value in given.items() if isinstance(value, _UNCHANGING)]
+        renamed = [name for name, value in outer.items() if not has_usual_meaning(name, value)]
         line = _line_in(error, ready.function.__code__)
-        return visible_effects(graph, line, fixed, self._renamed())
-
-    def _renamed(self) -> frozenset[str]:
-        """Well-known names that stand for something else where the function was written."""
-        outer = outer_values(self.function.function)
-        return frozenset(
-            name for name, value in outer.items() if not has_usual_meaning(name, value)
-        )
+        return visible_effects(graph, line, fixed, frozenset(renamed))
 
 
 def _line_in(error: BaseException, code: CodeType) -> int | None:
@@ -498,7 +448,3 @@ def _line_in(error: BaseException, code: CodeType) -> int | None:
             return trace.tb_lineno
         trace = trace.tb_next
     return None
-
-
-def _described(effect: VisibleEffect) -> str:
-    return f"{effect.location.short} {effect.what} (`{line_text(effect.location).strip()}`)"

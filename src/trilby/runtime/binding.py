@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import combinations
-from typing import Any, NamedTuple, TypeAlias, TypeGuard
+from typing import Any, TypeAlias, TypeGuard
 
 import numpy as np
 
@@ -50,12 +50,16 @@ Numbers: TypeAlias = "Number | tuple[int, ...] | Mapping[str, int] | None"
 class Bound:
     """Checked arguments: buffers in order, and how the launch's list is made of them.
 
+    For `double(kc, a, b, 2.0)` the list is `a`, its length, `b`, its length, 2.0: `buffers` are two
+    segments, and the `slots` are 0, a number, 1 and two more numbers.
     `numbers` has for every parameter what the places that a kernel touches depend on: a
-    number itself, the shape of an n-d array, the lengths of a buffer.
+    number itself, the shape of an n-d array, the lengths of a buffer. `starts` says where each
+    parameter begins in the launch's list.
     """
 
     buffers: tuple[Segment, ...]
     slots: tuple[int | Scalar | StructArgument, ...]
+    starts: tuple[int, ...]
     numbers: tuple[Numbers, ...]
 
     def arguments(self, memories: Sequence[Memory]) -> list[Argument]:
@@ -81,59 +85,58 @@ def positional(
     return tuple(bound.arguments.values())[1:]
 
 
-class Declared(NamedTuple):
-    """A parameter of a compute function whose annotation says what it takes."""
-
-    position: int
-    name: str
-    type: BufferType | NDArrayType | ScalarType
-
-
-def declared_among(params: Sequence[Value]) -> tuple[Declared, ...]:
+def declared_among(params: Sequence[Value]) -> tuple[tuple[int, Value], ...]:
     """The parameters of a compute function that take a buffer, an array or a number."""
     return tuple(
-        Declared(position, param.hint, param.type)
+        (position, param)
         for position, param in enumerate(params[1:])
         if isinstance(param.type, BufferType | NDArrayType | ScalarType)
     )
 
 
 def check_declared(
-    name: str, declared: Sequence[Declared], args: Sequence[object], kwargs: Mapping[str, object]
+    name: str,
+    declared: Sequence[tuple[int, Value]],
+    args: Sequence[object],
+    kwargs: Mapping[str, object],
 ) -> None:
     """Refuse Python's own containers and NumPy's arrays where a compute function declares others.
 
     What else it may be given, such as another class with the same members, is its own affair.
     """
-    for parameter in declared:
-        position = parameter.position
-        argument = args[position] if position < len(args) else kwargs.get(parameter.name)
-        if type(argument) in _PLAIN and not _is_number_for(parameter, argument):
-            raise _not_declared(name, parameter, argument)
+    for position, param in declared:
+        argument = args[position] if position < len(args) else kwargs.get(param.hint)
+        if type(argument) in _PLAIN and not _is_number_for(param.type, argument):
+            raise _not_declared(name, param, argument)
 
 
-def _is_number_for(parameter: Declared, argument: object) -> bool:
+def _is_number_for(type_: Type, argument: object) -> bool:
     """Whether a parameter is a number, and a plain argument may be one: a range may, too."""
-    if not isinstance(parameter.type, ScalarType):
+    if not isinstance(type_, ScalarType):
         return False
     return type(argument) in _NUMBERS or getattr(argument, "ndim", 1) == 0
 
 
-def _not_declared(name: str, parameter: Declared, argument: object) -> ArgumentTypeError:
-    match parameter.type:
+def _not_declared(name: str, param: Value, argument: object) -> ArgumentTypeError:
+    match param.type:
         case NDArrayType():
             advice = "make one with `accelerator.array(x)`"
-        case BufferType(name=wanted):
-            advice = f"make one with `{wanted}.create(…)`"
-            if type(argument) in {list, tuple, range, np.ndarray}:
-                advice = f"copy it into a buffer: `{wanted}.of(…)`"
+        case BufferType() as wanted:
+            advice = _how_to_make(wanted, argument)
         case _:
             advice = "pass a number; a list of them goes into a buffer"
     return ArgumentTypeError(
-        f"`{name}` takes `{spoken(in_global(parameter.type))}` for `{parameter.name}`, and this is "
+        f"`{name}` takes `{spoken(in_global(param.type))}` for `{param.hint}`, and this is "
         f"{type(argument).__name__}",
         advice=advice,
     )
+
+
+def _how_to_make(wanted: Type, given: object) -> str:
+    """How to make a buffer of what was given instead."""
+    if type(given) in {list, tuple, range, np.ndarray}:
+        return f"copy it into a buffer: `{wanted}.of(…)`"
+    return f"make one with `{wanted}.create(…)`"
 
 
 def is_ndarray(value: object) -> TypeGuard[NDArray[Any]]:
@@ -155,7 +158,9 @@ def bind(kernel: Kernel[...], signature: Signature, args: Sequence[object]) -> B
     buffers: list[Segment] = []
     slots: list[int | Scalar | StructArgument] = []
     numbers: list[Numbers] = []
+    starts: list[int] = []
     for parameter, argument in zip(signature.params[1:], args, strict=True):
+        starts.append(len(slots))
         match parameter.type:
             case ScalarType() as type_:
                 number = as_number(kernel, parameter, type_, argument)
@@ -176,7 +181,7 @@ def bind(kernel: Kernel[...], signature: Signature, args: Sequence[object]) -> B
                 sizes = sizes_of(parameter.type).items()
                 slots.extend(Scalar(size, lengths[name]) for name, size in sizes)
                 numbers.append(lengths)
-    return Bound(tuple(buffers), tuple(slots), tuple(numbers))
+    return Bound(tuple(buffers), tuple(slots), tuple(starts), tuple(numbers))
 
 
 def _add(buffers: list[Segment], segment: Segment) -> int:
@@ -228,11 +233,16 @@ def _buffer_places(
     return kept, tuple((slot.name, slot.offset, slot.offset + slot.size) for slot in data)
 
 
+def share_memory(a: Segment, b: Segment) -> bool:
+    """Whether two stretches of host memory have some byte in common."""
+    return a.address < b.address + b.nbytes and b.address < a.address + a.nbytes
+
+
 def _check_apart(left: Use, right: Use) -> None:
     """Refuse what has one memory on the host and would have two on the device."""
-    a, b = left.segment, right.segment
-    overlap = a.address < b.address + b.nbytes and b.address < a.address + a.nbytes
-    if a is b or not overlap or not (left.touched.writes or right.touched.writes):
+    if left.segment is right.segment or not share_memory(left.segment, right.segment):
+        return
+    if not (left.touched.writes or right.touched.writes):
         return
     raise ArgumentValueError(
         f"`{left.label}` and `{right.label}` share a part of their memory, and the kernel "
@@ -258,10 +268,8 @@ def _buffer(kernel: Kernel[...], parameter: Parameter, argument: object) -> Buff
     wanted = in_global(parameter.type)
     if isinstance(argument, Buffer) and type(argument).__schema__ == wanted:
         return argument
-    advice = f"make one with `{wanted}.create(…)`"
-    if type(argument) in {list, tuple, range, np.ndarray}:
-        advice = f"copy it into a buffer: `{wanted}.of(…)`"
-    elif is_ndarray(argument) or isinstance(argument, Buffer):
+    advice = _how_to_make(wanted, argument)
+    if is_ndarray(argument) or isinstance(argument, Buffer):
         advice = f"pass a `{wanted}`, or declare the parameter with the type you pass"
     elif _is_view(argument):
         advice = "pass the buffer as a whole; the kernel picks the array: `a.array[kc.x]`"

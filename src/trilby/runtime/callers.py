@@ -1,8 +1,7 @@
 """Which line of the user's program is running, and errors that point to it."""
 
 import sys
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from collections.abc import Callable
 from types import CodeType, FrameType
 from typing import Self
 
@@ -13,7 +12,10 @@ from trilby.source import Location, call_location, is_users, whole_line
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """A call in the user's program: cheap to make, and looked up only when it is shown."""
+    """A call in the user's program: cheap to make, and looked up only when it is shown.
+
+    Where line 12 of `app.py` dispatches a kernel, its `line.short` is "app.py:12".
+    """
 
     code: CodeType
     instruction: int
@@ -60,21 +62,8 @@ def name_in_program(is_meant: Callable[[object], bool]) -> str | None:
     return None
 
 
-@contextmanager
-def errors_at_dispatch(caller: Caller) -> Generator[None]:
-    """Let every error of ours inside the block say which dispatch it is about.
-
-    One that points to no source points to the dispatch; any other gets a note.
-    """
-    try:
-        yield
-    except TrilbyError as error:
-        point_to(error, caller)
-        raise
-
-
 def point_to(error: TrilbyError, caller: Caller) -> None:
-    """Let an error say which dispatch it is about."""
+    """Let an error say which dispatch it is about, in a note if it points to a place itself."""
     if not error.is_placed:
         error.location = caller.location
     else:

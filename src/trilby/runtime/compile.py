@@ -34,14 +34,14 @@ from trilby.errors import KernelTypeError, MissingFeatureError, ModelError, Tril
 from trilby.locks import new_rlock
 from trilby.model.op import Func
 from trilby.model.rewrite import FUNC_KINDS, Transform
-from trilby.model.value import space_of
+from trilby.model.value import Value, space_of
 from trilby.options import Transfers
 from trilby.reflect.functions import Compute, Helper, Kernel, Reflectable, is_compute, is_kernel
 from trilby.reflect.host_functions import ReflectedCompute, reflect_compute
 from trilby.reflect.kernels import Reflected, reflect_helper, reflect_kernel
 from trilby.reflect.lowering import Callee
 from trilby.reflect.signature import Signature, kernel_signature, ranks_from_use
-from trilby.runtime.binding import Declared, declared_among
+from trilby.runtime.binding import declared_among
 from trilby.runtime.profiles import compiling
 from trilby.shown import Shown
 from trilby.source import NOWHERE
@@ -98,7 +98,10 @@ _MOST_GUESSES = 4
 
 @dataclass(frozen=True, slots=True)
 class AnalysedKernel:
-    """A kernel with everything that can be known without a device."""
+    """A kernel with everything that can be known without a device.
+
+    Of `double` it knows that it reads `a.array` and overwrites `b.array`, each at `kc.x`.
+    """
 
     kernel: Kernel[...]
     signature: Signature
@@ -185,6 +188,7 @@ def _graph_text(title: str, functions: tuple[Func, ...], kernels: list[str]) -> 
 class Symbols(Generic[T]):
     """Gives every function of a graph one symbol, also where two have the same name.
 
+    Two helpers that are both called `square` get the symbols `square` and `square#2`.
     `taken` is a symbol that none of them may have: a kernel's own.
     """
 
@@ -328,7 +332,7 @@ def _as_transform(made: Mapping[str, Func]) -> Transform:
 
 @dataclass(frozen=True, slots=True)
 class ReadyKernel:
-    """A kernel compiled for one device."""
+    """A kernel compiled for one device: for OpenCL, `executable` is a program of the driver."""
 
     analysed: AnalysedKernel
     executable: Executable
@@ -336,7 +340,10 @@ class ReadyKernel:
 
 @dataclass(slots=True)
 class ReadyCompute:
-    """A compute function: its models and graphs, its transforms, and the Python that runs."""
+    """A compute function: its models and graphs, its transforms, and the Python that runs.
+
+    The `function` of `double_all` is its own text, perhaps with `cc.to_device(a)` put in.
+    """
 
     context: ContextOf
     transformed: Transformed
@@ -345,13 +352,17 @@ class ReadyCompute:
     """The lines of dispatches that need other parts of their buffers in every turn of a loop."""
     is_explicit: bool
     """True where nothing moves by itself while it runs."""
-    declared: tuple[Declared, ...]
+    declared: tuple[tuple[int, Value], ...]
     """The parameters that are declared to be buffers, arrays or numbers."""
 
 
 @dataclass(slots=True)
 class Compiler:
-    """The caches of one accelerator."""
+    """The compile cache of one accelerator.
+
+    After `accelerator.compute(double_all, a, b)` it has the function `double_all`, for the strategy
+    of copies that was in use, and the kernel `double`.
+    """
 
     backend: Backend
     first: Callable[[Compute[..., Any]], None] | None = None
@@ -420,25 +431,29 @@ class Compiler:
         context = analyse_compute(compute, self.transforms)
         if self.first is not None:
             self.first(compute)
+        run: Callable[..., Any] | None = None
         if isinstance(self.backend, Handoff):
             closure = self.backend.handoff(context.closure)
-            context = _handed_over(context, closure)
-            if closure.run is not None:
-                return _taken_over(context, compute, closure.run)
-        begun = [self._begin(analysed, ()) for analysed in self._known_ahead(context.kernels)]
+            context, run = _handed_over(context, closure), closure.run
         entry = context.entry
-        objects: dict[str, object] = {**entry.kernels, **entry.callees}
-        original = compute.function
-        with stage("analyse", compute.name):
-            transforms = context.transforms(transfers, shares=self.shares)
-            transformed = context.transformed[entry.func.name].then(transforms)
-            dispatches = varying_dispatches(context.graph)
-            varying = {(op.location.file, op.location.line) for op in dispatches}
-        with stage("generate", compute.name):
-            name = entry.captured.class_name
-            function = compile_compute(transformed.func, original, objects, name)
-        for finish in begun:
-            finish()
+        transformed = context.transformed[entry.func.name]
+        varying: set[tuple[str, int]] = set()
+        if run is not None:  # its backend runs it
+            function = _as_function(run, compute.function)
+        else:
+            kernels = self._known_ahead(context.kernels)
+            begun = [self._begin(analysed, ()) for analysed in kernels]
+            objects: dict[str, object] = {**entry.kernels, **entry.callees}
+            with stage("analyse", compute.name):
+                transforms = context.transforms(transfers, shares=self.shares)
+                transformed = transformed.then(transforms)
+                dispatches = varying_dispatches(context.graph)
+                varying = {(op.location.file, op.location.line) for op in dispatches}
+            with stage("generate", compute.name):
+                name = entry.captured.class_name
+                function = compile_compute(transformed.func, compute.function, objects, name)
+            for finish in begun:
+                finish()
         return ReadyCompute(
             context,
             transformed,
@@ -457,24 +472,14 @@ class Compiler:
                 yield analysed
 
 
-def _taken_over(
-    context: ContextOf, compute: Compute[..., Any], run: Callable[..., Any]
-) -> ReadyCompute:
-    """A compute function that its backend runs."""
+def _as_function(run: Callable[..., Any], original: FunctionType) -> FunctionType:
+    """What a backend runs in the place of a function, with the name and the rest of that."""
 
-    @wraps(compute.function)
+    @wraps(original)
     def function(*args: Any, **kwargs: Any) -> Any:
         return run(*args, **kwargs)
 
-    entry = context.entry.func
-    return ReadyCompute(
-        context,
-        context.transformed[entry.name],
-        cast("FunctionType", function),
-        frozenset(),
-        compute.explicit,
-        declared_among(entry.params),
-    )
+    return cast("FunctionType", function)
 
 
 def analyse_compute(compute: Compute[..., Any], transforms: Sequence[Transform] = ()) -> ContextOf:

@@ -1,7 +1,7 @@
 """Where the content of some memory is current: on the host, on devices, byte by byte.
 
-The rules, and nothing else: a copy happens when a side needs content that it does not have,
-and then both have it; a write leaves only the writer's side current; a read makes nothing
+`Content.fetch` makes bytes current on one side: it copies what that side lacks, and then both have
+it. `Content.touch` notes a write: it leaves only the writer's side current. A read makes nothing
 stale; zeros that nobody wrote are everywhere. Who asks, and why, is the business of others.
 
 Bytes are named by their address on the host, so that arrays that share a part of their
@@ -11,24 +11,28 @@ belong to several accelerators and be used by several threads.
 
 from bisect import bisect_right
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import field
+from functools import partial
 from itertools import count, repeat
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Literal, TypeAlias, cast
 
-from trilby.backend.base import Memory, Ticket
-from trilby.data.ranges import Ranges
+from trilby.backend.base import Memory, Queue, Ticket
+from trilby.data.ranges import Ranges, copies, in_few_ranges
 from trilby.data.segment import ACCESSES, RawViews, reentered
 from trilby.dataclass import dataclass
 from trilby.errors import ReentryError, TrilbyError
 from trilby.locks import hold_over_forks, new_rlock
 from trilby.mending import mend
 from trilby.process import PROCESS
+from trilby.runtime.profiles import RECORDINGS
 
 if TYPE_CHECKING:
-    from trilby.runtime.replicas import Replicas
+    from trilby.runtime.replicas import Reason, Replicas
     from trilby.runtime.watch import Watch
 
+Direction: TypeAlias = Literal["up", "down"]
+"""Whether a copy goes to a device, or comes back."""
 
 LOCK = new_rlock()
 
@@ -62,7 +66,8 @@ class Journal:
     An interrupt may come between the moment at which a device takes a command and the moment at
     which buffers know of it. So the function is entered here first. It looks whether the device has
     the command, and may be called twice. While a command is noted, `pending` is that function; else
-    it is None.
+    it is None. Ctrl-C right after the device took `double` finds it there: `recover` calls it, and
+    `b` is valid on the device.
     """
 
     pending: Callable[[], object] | None = None
@@ -95,15 +100,19 @@ JOURNAL = Journal()
 class Replica:
     """The memory of a segment on one device, and which bytes of it are current.
 
+    After `double` has written all 4,096 bytes of `b`, `valid` is these, and `writers` the ticket of
+    `double`.
     `shared` memory is the host's own: nothing is ever stale there, but work on it must be
     waited for. `writers` is the last command that writes it, which waited for all before it, and
     `readers` the last one of each queue that reads it since. `checks` are launches whose `assert`
     may have failed, which is told to whoever waits. `asked` are the bytes that kernels needed so
-    far. `lengths` are the bytes of the lengths of arrays, which are no data: they never change and
+    far, and `prefetched` is the version of the content when a plan had brought all of it. `lengths`
+    are the bytes of the lengths of arrays, which are no data: they never change and
     are always there.
     """
 
     owner: "Replicas"
+    content: "Content"
     memory: Memory
     host: memoryview
     address: int
@@ -119,6 +128,7 @@ class Replica:
     use_before: int = 0
     is_named: bool = False
     asked: Ranges = Ranges.EMPTY
+    prefetched: int = -1
     serial: int = field(default_factory=count().__next__)
     """Tells it from others that may have had the same memory before."""
 
@@ -138,10 +148,10 @@ class Replica:
         parts = Ranges.of(*((start, stop) for _, start, stop in self.fields))
         return parts.shifted(self.address)
 
-    def take_name(self, label: str) -> None:
-        """Call it as the first kernel does that gets it."""
-        if not self.is_named:
-            self.label, self.is_named = label, True
+    def bytes_of(self, piece: Ranges) -> tuple[int, memoryview]:
+        """Where a piece begins in the memory, and the host's bytes from its start to its end."""
+        start, stop = piece.start - self.address, piece.stop - self.address
+        return start, self.host[start:stop]
 
     def has_place_of(self, address: int, nbytes: int) -> bool:
         """True for the replica of just these bytes."""
@@ -168,22 +178,16 @@ class Replica:
 
 
 @dataclass(slots=True, eq=False)
-class Scan:
-    """How the host walks through memory that it fetches: where it came to, in which steps."""
-
-    stop: int = -1
-    size: int = 0
-
-
-@dataclass(slots=True, eq=False)
 class Content:
     """What is known of a stretch of host memory.
 
+    After `double` has written `b`, `host` is empty; after `b[5]`, it is the bytes 20 to 24.
     `host` are the bytes that are current on the host, `fresh` the zeros that nobody wrote;
     they count as current on the host too. `version` changes when any of it does, and with
     nothing else. `arriving` and `leaving` are copies under way to and from the host's memory.
     `by_kernels` are the bytes that a kernel wrote last; `host_wrote` and `kernel_wrote` say
-    who did, for people. `raw_views` are those of all arrays on this memory.
+    who did, for people. `raw_views` are those of all arrays on this memory. `scan` is where the
+    host came to as it walks through memory that it fetches, and how much it fetched last.
     """
 
     start: int
@@ -198,7 +202,7 @@ class Content:
     host_wrote: object = "the host wrote it"
     kernel_wrote: object = ""
     watches: "list[Watch]" = field(default_factory=list["Watch"])
-    scan: Scan = field(default_factory=Scan)
+    scan: tuple[int, int] = (-1, 0)
     raw_views: list[RawViews] = field(default_factory=list[RawViews])
 
     @property
@@ -232,6 +236,8 @@ class Content:
     @property
     def seen(self) -> Ranges:
         """What raw views show that are alive: the host may write it at any time."""
+        if not any(self.raw_views):
+            return Ranges.EMPTY
         return Ranges.of(*(part for views in self.raw_views for part in views.shown))
 
     def end_raw_views(self) -> Ranges:
@@ -240,10 +246,12 @@ class Content:
         From here on it is known like any other write, whatever becomes of what is done next. Bytes
         that another view still shows are not among them: that one speaks for them.
         """
+        if not any(self.raw_views):
+            return Ranges.EMPTY
         shown = (part for views in self.raw_views for part in views.ended(self.whole))
         ended = (Ranges.of(*shown) & self.host) - self.seen
         if ended:
-            self.written_by_host(ended, "a raw view of it was alive")
+            self.touch(ended, None, "a raw view of it was alive")
         return ended
 
     def writer_of(self, ranges: Ranges) -> object:
@@ -256,38 +264,118 @@ class Content:
                     return ticket.origin
         return self.kernel_wrote
 
-    def written_by_host(self, ranges: Ranges, writer: object) -> None:
-        """The host has set these bytes."""
-        self._set_on_host(ranges)
-        self.by_kernels -= ranges
-        self.host_wrote = writer
+    def touch(self, ranges: Ranges, where: Replica | None, writer: object) -> None:
+        """The host, or a device, has set these bytes, or may have: nobody else has them now.
 
-    def _set_on_host(self, ranges: Ranges) -> None:
-        """The bytes in the host's memory are other ones now."""
-        stale = [r for r in self.replicas if not r.shared and r.valid.meets(ranges)]
-        if stale or self.fresh.meets(ranges) or not self.host.covers(ranges):
-            self.changed()
-        host, fresh = self.host | ranges, self.fresh - ranges
-        others = _setting_valid(stale, [replica.valid - ranges for replica in stale])
-        self.host, self.fresh = host, fresh
-        deque(others, maxlen=0)
-
-    def written_by_device(self, writing: Replica, ranges: Ranges, writer: object) -> None:
-        """A device has set these bytes, or may have, and had the others before."""
-        self.by_kernels |= ranges
-        self.kernel_wrote = writer
-        if writing.shared:
-            self._set_on_host(ranges)
+        A device on the host's own memory sets them there.
+        """
+        writing = None if where is None or where.shared else where
+        if where is None:
+            self.by_kernels -= ranges
+            self.host_wrote = writer
+        else:
+            self.by_kernels |= ranges
+            self.kernel_wrote = writer
+        others = [one for one in self.replicas if not one.shared and one is not writing]
+        stale = [one for one in others if one.valid.meets(ranges)]
+        if writing is None:
+            has_all = self.host.covers(ranges) and not self.fresh.meets(ranges)
+        else:
+            has_all = writing.valid.covers(ranges) and not self.host.meets(ranges)
+        if has_all and not stale:
             return
-        discrete = [r for r in self.replicas if r is not writing and not r.shared]
-        stale = [replica for replica in discrete if replica.valid.meets(ranges)]
-        if stale or not writing.valid.covers(ranges) or self.host.meets(ranges):
+        self.changed()
+        valid = [one.valid - ranges for one in stale]
+        if writing is None:
+            host = self.host | ranges
+        else:
+            host, self.scan = self.host - ranges, (-1, 0)
+            stale.append(writing)
+            valid.append(writing.valid | ranges)
+        fresh = self.fresh - ranges
+        # What devices have is set by one call of C, and what the host has just before it: Ctrl-C is
+        # heard after calls.
+        setting = map(setattr, stale, repeat("valid"), valid)
+        self.host, self.fresh = host, fresh
+        deque(setting, maxlen=0)
+
+    def fetch(self, ranges: Ranges, reason: "Reason", to: Replica | None = None) -> None:
+        """Start to copy bytes to the host, or to a device, as far as it lacks them.
+
+        Zeros that nobody wrote are made on the device.
+        """
+        if to is None or to.shared:
+            self._fetch_to_host(ranges - self.host, reason)
+            return
+        missing = ranges - to.valid
+        zeros = missing & self.fresh
+        if zeros:
+            zeros = in_few_ranges(zeros, self.fresh - to.valid - to.lengths)
+            to.owner.fill(to, zeros, 0)
+            missing -= zeros
+            self._arrived_at(to, zeros)
+        if missing:
+            self.copy("up", to, missing, reason)
+
+    def _fetch_to_host(self, missing: Ranges, reason: "Reason") -> None:
+        if missing:
+            for recording in RECORDINGS:
+                recording.notice(self)
+        for replica in self.replicas if missing else ():
+            found = missing & replica.valid
+            if found:
+                self.copy("down", replica, found, reason)
+                missing -= found
+        if missing:
+            raise AssertionError(f"{missing} is current nowhere")
+
+    def copy(
+        self, direction: "Direction", replica: Replica, ranges: Ranges, reason: "Reason"
+    ) -> None:
+        """Start to copy bytes to a device or from it, whether the other side has them or not."""
+        is_up = direction == "up"
+        if is_up:
+            self.fetch(ranges, reason)
+        replica.owner.check(replica, reason)
+        valid = replica.valid
+        movable = self.host - self.fresh - valid if is_up else valid - self.host
+        for piece in copies(ranges, movable):
+            ticket = (self._copy_up if is_up else self._copy_down)(replica, piece)
+            replica.owner.tell(direction, replica, piece, reason, ticket)
+        if is_up:
+            self._arrived_at(replica, ranges)
+
+    def _copy_up(self, replica: Replica, piece: Ranges) -> Ticket:
+        after = (*replica.under_way, *self.before_host_reads(piece))
+
+        def note(ticket: Ticket) -> None:
+            replica.written_by(ticket)
+            self.leaving.append((piece, ticket))
+
+        backend = replica.owner.backend
+        begin = partial(backend.upload, replica.memory, *replica.bytes_of(piece), after)
+        return give_command(backend.upload_queue, partial(begin, piece.rows), note)
+
+    def _copy_down(self, replica: Replica, piece: Ranges) -> Ticket:
+        origin = replica.writers
+        after = (*origin, *self.before_host_writes(piece))
+
+        def note(ticket: Ticket) -> None:
+            ticket = ticket._replace(origin=origin)
+            replica.read_by(ticket)
             self.changed()
-            self.scan = Scan()
-        host, fresh, valid = self.host - ranges, self.fresh - ranges, writing.valid | ranges
-        others = _setting_valid(stale, [replica.valid - ranges for replica in stale])
-        self.host, self.fresh, writing.valid = host, fresh, valid
-        deque(others, maxlen=0)
+            self.arriving.append((piece, ticket))
+            self.host |= piece
+
+        backend = replica.owner.backend
+        begin = partial(backend.download, replica.memory, *replica.bytes_of(piece), after)
+        ticket = give_command(backend.download_queue, partial(begin, piece.rows), note)
+        return ticket._replace(origin=origin)
+
+    def _arrived_at(self, replica: Replica, ranges: Ranges) -> None:
+        """These bytes are current on a device, for work that waits for its writers."""
+        self.changed()
+        replica.valid |= ranges
 
     def only_at(self, replica: Replica) -> Ranges:
         """What a device has current and nobody else has; nothing if the replica was dropped.
@@ -302,17 +390,6 @@ class Content:
             if other is not replica:
                 only -= other.valid
         return only
-
-    def arrived(self, ranges: Ranges, ticket: Ticket) -> None:
-        """These bytes are current on the host as soon as some work is done."""
-        self.changed()
-        self.arriving.append((ranges, ticket))
-        self.host |= ranges
-
-    def arrived_at(self, replica: Replica, ranges: Ranges) -> None:
-        """These bytes are current on a device, for work that waits for its writers."""
-        self.changed()
-        replica.valid |= ranges
 
     def before_host_reads(self, ranges: Ranges) -> list[Ticket]:
         """The work under way that gives the host these bytes, and what failed to give them."""
@@ -365,13 +442,18 @@ class Content:
             replica.readers = tuple(one for one in replica.readers if not one.done)
 
 
-def _setting_valid(replicas: Iterable[Replica], valid: Iterable[Ranges]) -> Iterator[None]:
-    """Says what is current on some devices, when it is walked through.
+def give_command(
+    queue: Queue, begin: Callable[[], Ticket], note: Callable[[Ticket], None]
+) -> Ticket:
+    """Give a queue one command and note it: both or neither, whatever interrupts."""
+    before = queue.submitted
 
-    A call of C does that in one step, to which belongs what is set just before that call: Ctrl-C
-    is heard after calls.
-    """
-    return map(setattr, replicas, repeat("valid"), valid)
+    def note_begun() -> None:
+        if queue.submitted > before:
+            note(Ticket(queue, queue.submitted))
+
+    JOURNAL.commit(begin, note_begun)
+    return Ticket(queue, queue.submitted)
 
 
 def has_failed(ticket: Ticket) -> bool:
@@ -403,17 +485,17 @@ def wait_whatever(tickets: Iterable[Ticket]) -> None:
 
 
 class Contents:
-    """All memory that a device has seen, by address. Stretches that overlap become one."""
+    """All memory that a device has seen, by address. Stretches that overlap become one.
+
+    Two arrays on one NumPy array have one content, if they share a byte.
+    """
 
     def __init__(self) -> None:
         self._starts: list[int] = []
         self._all: list[Content] = []
 
-    def around(self, start: int, stop: int, merged: Callable[[Content, Content], None]) -> Content:
-        """The content that has these bytes; it is made, or grows, if there is none.
-
-        `merged` hears of each one that is now a part of another.
-        """
+    def around(self, start: int, stop: int) -> Content:
+        """The content that has these bytes; it is made, or grows, if there is none."""
         place = bisect_right(self._starts, start)
         if place and self._all[place - 1].stop > start:
             place -= 1
@@ -427,7 +509,7 @@ class Contents:
         self._starts[place:until] = [content.start]
         self._all[place:until] = [content]
         for old in found:
-            merged(old, content)
+            _move(old, content)
         return content
 
     @property
@@ -468,6 +550,17 @@ def _joined(start: int, stop: int, parts: Iterable[Content]) -> Content:
         joined.kernel_wrote = part.kernel_wrote or joined.kernel_wrote
     joined.changed()
     return joined
+
+
+def _move(old: Content, new: Content) -> None:
+    """A content became a part of another."""
+    old.changed()
+    for watch in old.watches:
+        watch.content = new
+        new.watches.append(watch)
+    for replica in old.replicas:
+        replica.content = new
+    old.replicas.clear()
 
 
 CONTENTS = Contents()

@@ -12,13 +12,14 @@ from trilby.errors import ArgumentTypeError, TrilbyError
 from trilby.options import Transfers
 from trilby.reflect.functions import Compute, Kernel, is_compute, is_helper, is_kernel
 from trilby.runtime.binding import check_declared, positional
-from trilby.runtime.callers import Caller, errors_at_dispatch, point_to
+from trilby.runtime.callers import Caller, point_to
 from trilby.runtime.compile import ReadyCompute
 from trilby.runtime.content import check_launch
 from trilby.runtime.explicit import Stale, block_of, explicit_block
 from trilby.runtime.parts import Place, are_apart, field_of, part_of
 from trilby.runtime.pass_options import CanBeSet, FlagPlace, Progress, options_among
 from trilby.runtime.prepared_launch import is_plain
+from trilby.runtime.put_get import prefetch
 from trilby.runtime.watch import Watch, bury_when_idle
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ Ts = TypeVarTuple("Ts")
 class ComputeContext:
     """The first parameter of every compute function. Accelerators make it, nobody else.
 
+    `cc.dispatch(1024, double, a, b)` runs a kernel.
     `accelerator` is the one that runs the compute function.
     """
 
@@ -112,18 +114,16 @@ class ComputeContext:
         try:
             if not kwargs and self._again(size, kernel, args, self.transfers):
                 return self
-        except TrilbyError as error:
-            point_to(error, Caller.now())
-            raise
-        caller = Caller.now()
-        with errors_at_dispatch(caller):
             _check_order(size)
             if not is_plain(size):  # a number that can change, or that has no hash
                 size = as_range(size)
             options, kwargs = options_among(kernel, args, kwargs)
             target, args, kwargs = _target(kernel, args, kwargs)
             ordered = positional(target, args, kwargs)
-            self.accelerator.launches.launch(size, target, ordered, caller, self, options)
+            self.accelerator.launches.launch(size, target, ordered, Caller.now(), self, options)
+        except TrilbyError as error:
+            point_to(error, Caller.now())
+            raise
         return self
 
     def explicit(self, *, stale: Stale = "raise") -> AbstractContextManager[None]:
@@ -175,7 +175,7 @@ class ComputeContext:
 
     def to_device(self, buffer: object) -> None:
         """Start to bring a buffer to the device, as the plan says."""
-        self.accelerator.prefetches.bring(buffer)
+        prefetch(self.accelerator.residency, buffer)
 
     def apart(self, buffer: object, *others: object) -> bool:
         """Whether a buffer shares no memory with others, so that it stays when they change."""

@@ -28,7 +28,10 @@ Speaker: TypeAlias = Literal["cc", "accelerator"]
 
 
 class ExplicitBlock(NamedTuple):
-    """One `with …explicit():` that was entered."""
+    """One `with …explicit():` that was entered.
+
+    That of `with cc.explicit(stale="warn"):` has the stale "warn" and the speaker "cc".
+    """
 
     owner: "Replicas"
     stale: Stale
@@ -71,11 +74,11 @@ def check_host_read(content: Content, missing: Ranges, reason: "Reason") -> None
         _raise_or_warn(block, error, reason)
 
 
-def check_launch(content: Content, replica: Replica, needs: Ranges, reason: "Reason") -> None:
+def check_needs(replica: Replica, needs: Ranges, reason: "Reason") -> None:
     """Refuse that a kernel reads what its device lacks. The error's place is the dispatch."""
     if not _BLOCKS.get():
         return
-    block = block_of(replica.owner)
+    content, block = replica.content, block_of(replica.owner)
     if block is None:
         check_host_read(content, needs - replica.valid - content.host, reason)
         return

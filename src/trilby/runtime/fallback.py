@@ -20,12 +20,15 @@ from trilby.source import Location
 
 if TYPE_CHECKING:
     from trilby.runtime.accelerator import Accelerator
-    from trilby.runtime.attempt import Attempt
 
 
 @dataclass(frozen=True, slots=True)
 class Fallback:
-    """A change of device: which one could not do what, why, and which is used instead."""
+    """A change of device: which one could not do what, why, and which is used instead.
+
+    Its text is such as "opencl:0 could not run blur (app.py:12), and native:0 (…) is used from now
+    on: the device is lost".
+    """
 
     failed: DeviceInfo
     used: DeviceInfo
@@ -42,7 +45,11 @@ class Fallback:
 
 
 class Fallbacks:
-    """The devices that may take over from the one that an accelerator has."""
+    """The devices that may take over from the one that an accelerator has.
+
+    With `fallback=["cpu"]` it runs a call again on a CPU where the GPU failed, and has that in
+    `records`.
+    """
 
     def __init__(self, wanted: Sequence[Preference]) -> None:
         self.records: list[Fallback] = []
@@ -83,10 +90,11 @@ class Fallbacks:
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
     ) -> Any:
-        from trilby.runtime.attempt import Attempt  # noqa: PLC0415 -- few programs need it
+        from trilby.runtime.attempt import Attempt, Undo  # noqa: PLC0415 -- few programs need it
 
         while self.is_open:
-            attempt = Attempt.on(accelerator, function, args, kwargs)
+            undo = Undo(accelerator.residency.replicas)
+            attempt = Attempt(function, args, kwargs, undo)
             try:
                 return attempt.run(accelerator)
             except DeviceError as error:
@@ -94,18 +102,15 @@ class Fallbacks:
                 if hindrance:
                     error.advice = _not_restarted(hindrance, error.advice)
                     raise
-                attempt.undo.restore("it was restored when a device failed")
-                self._take_next(accelerator, attempt, error)
+                undo.restore("it was restored when a device failed")
+                self._take_next(accelerator, function.name, error)
         return accelerator.run_once(function, args, kwargs)
 
-    def _take_next(
-        self, accelerator: "Accelerator", attempt: "Attempt", error: DeviceError
-    ) -> None:
+    def _take_next(self, accelerator: "Accelerator", name: str, error: DeviceError) -> None:
         """Let the accelerator have the next device that works; raise the error if none does."""
         failed = accelerator.device
         self._failed.add(failed.spec)
         backend = self._open(accelerator, error)
-        name = attempt.function.name
         record = Fallback(failed, backend.device, name, error.problem, error.location)
         self.records.append(record)
         tell("warning", "%s", record)

@@ -12,8 +12,12 @@ from trilby.runtime.content import Content, Replica
 
 
 @dataclass(frozen=True, slots=True)
-class KernelWrite:
-    """A launch by its kernel and its line: the origin of tickets, and the cause of copies."""
+class Writer:
+    """Who wrote some bytes, and at which line: "square wrote it at app.py:12".
+
+    A launch is known by the name of its kernel: it is the origin of tickets. The host is
+    `Writer("the host", caller)`.
+    """
 
     kernel: str
     caller: Caller
@@ -22,13 +26,13 @@ class KernelWrite:
         return f"{self.kernel} wrote it at {self.caller.line.short}"
 
 
-def launch_of(ticket: Ticket) -> KernelWrite | None:
+def launch_of(ticket: Ticket) -> Writer | None:
     """The launch that a ticket is of, or whose result it copies; None where nobody knows.
 
     The origin of a copy are the tickets of those who wrote what it copies.
     """
     origin = ticket.origin
-    if isinstance(origin, KernelWrite):
+    if isinstance(origin, Writer):
         return origin
     if not isinstance(origin, tuple):
         return None
@@ -40,6 +44,7 @@ def launch_of(ticket: Ticket) -> KernelWrite | None:
 class Use:
     """A buffer argument of a launch: its memory, what the kernel does with it, what to call it.
 
+    For `a` of `double`: its segment, `touched` that reads 4,096 bytes, and the label "a".
     `lengths` are the bytes that hold the lengths of arrays: they are set when the buffer is
     created and belong to every copy of it. `fields` are name, start and stop of all data.
     """
@@ -61,11 +66,15 @@ class LaunchBuffer:
     that are still alive.
     """
 
-    content: Content
     replica: Replica
     touched: Touched
     escaped: Ranges
     seen: Ranges
+
+    @property
+    def content(self) -> Content:
+        """What is current of it where."""
+        return self.replica.content
 
     @property
     def is_there(self) -> bool:

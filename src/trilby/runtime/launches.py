@@ -7,12 +7,11 @@ constants are the same ones, and no content has changed, that is all there is to
 
 import math
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
-from trilby.analysis.access import AccessMode, AccessTable, ParameterAccess
-from trilby.analysis.footprint import LaunchNumbers
+from trilby.analysis.access import AccessMode, AccessTable
 from trilby.analysis.pass_footprints import PassFootprints
 from trilby.backend.base import DeviceInfo, Ticket
 from trilby.backend.failures import check_buffer
@@ -20,7 +19,6 @@ from trilby.backend.say import say_all
 from trilby.data.ndrange import NDRange, as_range, dividing, spelled
 from trilby.data.schema import in_global, spoken
 from trilby.data.segment import ACCESSES, Segment
-from trilby.data.touched import Touched
 from trilby.errors import ArgumentValueError, RangeError, TrilbyError
 from trilby.messages import is_told
 from trilby.model.value import space_of
@@ -28,7 +26,6 @@ from trilby.options import Transfers
 from trilby.reflect.functions import Kernel
 from trilby.runtime.binding import bind, ranks_of, uses
 from trilby.runtime.callers import Caller
-from trilby.runtime.compile import AnalysedKernel
 from trilby.runtime.content import JOURNAL, LOCK, check_launch, is_locked_here
 from trilby.runtime.explicit import block_of
 from trilby.runtime.launch_buffers import Use
@@ -46,6 +43,7 @@ from trilby.runtime.profiles import RECORDINGS
 from trilby.runtime.watch import is_gone, watched
 
 if TYPE_CHECKING:
+    from trilby.data.touched import Touched
     from trilby.runtime.accelerator import Accelerator
     from trilby.runtime.context import ComputeContext
 
@@ -60,32 +58,23 @@ def check_constant_memory(
     """Refuse a buffer that is too large for constant memory, or written by the same launch."""
     launched = list(zip(buffers, table.parameters, strict=True))
     for segment, parameter in launched:
-        if space_of(parameter.type) == "constant":
-            _check_size(segment, parameter, device)
-            writers = (
-                p for other, p in launched if other is segment and AccessMode.WRITES in p.whole
+        if space_of(parameter.type) != "constant":
+            continue
+        if 0 < device.constant_bytes < segment.nbytes:
+            plain = spoken(in_global(parameter.type))
+            raise ArgumentValueError(
+                f"`{parameter.name}` has {segment.nbytes:,} bytes, and a buffer in the constant "
+                f"memory of {device.name} has at most {device.constant_bytes:,}",
+                advice=f"declare it `{parameter.name}: {plain}`: it then lies in global memory",
             )
-            for writer in writers:
-                raise _written(parameter, writer)
-
-
-def _check_size(segment: Segment, parameter: ParameterAccess, device: DeviceInfo) -> None:
-    if not device.constant_bytes or segment.nbytes <= device.constant_bytes:
-        return
-    plain = spoken(in_global(parameter.type))
-    raise ArgumentValueError(
-        f"`{parameter.name}` has {segment.nbytes:,} bytes, and a buffer in the constant memory of "
-        f"{device.name} has at most {device.constant_bytes:,}",
-        advice=f"declare it `{parameter.name}: {plain}`: it then lies in global memory",
-    )
-
-
-def _written(constant: ParameterAccess, writer: ParameterAccess) -> ArgumentValueError:
-    return ArgumentValueError(
-        f"`{constant.name}` and `{writer.name}` are one buffer, and the kernel writes to it while "
-        "it lies in constant memory",
-        advice=f"pass a copy for `{constant.name}`, or declare it without `tb.Constant`",
-    )
+        for other, writer in launched:
+            if other is segment and AccessMode.WRITES in writer.whole:
+                raise ArgumentValueError(
+                    f"`{parameter.name}` and `{writer.name}` are one buffer, and the kernel writes "
+                    "to it while it lies in constant memory",
+                    advice=f"pass a copy for `{parameter.name}`, or declare it without "
+                    "`tb.Constant`",
+                )
 
 
 # ------------------------------------------------------------------------------------------- ranges
@@ -122,9 +111,25 @@ def _not_whole(size: tuple[int, ...], local: tuple[int, ...], items: int) -> Ran
 
 # ----------------------------------------------------------------------------------------- launches
 
+T = TypeVar("T")
+
 _MOST_KEPT = 256
 
 _frame = sys._getframe  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] -- see `Caller`
+
+
+Dispatch: TypeAlias = tuple[
+    int | tuple[int, ...] | NDRange,
+    Kernel[...],
+    Sequence[Any],
+    Caller,
+    "ComputeContext",
+    PassOptions | None,
+]
+"""What a dispatch is given: range, kernel, arguments, the line it stands at, context, options."""
+
+Done: TypeAlias = tuple[PreparedLaunch, list[Ticket]]
+"""A launch that was submitted, and what has to be waited for."""
 
 
 class Launches:
@@ -188,46 +193,56 @@ class Launches:
         context: "ComputeContext",
         options: PassOptions | None = None,
     ) -> None:
-        """Find or prepare a launch, and run it once or for many passes."""
+        """Run a dispatch: find or prepare its launch, bring, submit, note, give back."""
         check_launch()
-        residency = self._accelerator.residency
+        dispatch = size, kernel, args, caller, context, options
         try:
-            with LOCK:
-                launch = self.find(size, kernel, args, caller, context, options)
-                waiting = self._run(launch) if launch and not options else []
-            ask = partial(self._request, size, kernel, args, caller, context, options)
             if options is not None:
-                from trilby.runtime.passes import PassesRun  # noqa: PLC0415 -- few programs have any
-
-                if launch is not None or ask() is not None:
-                    PassesRun(kernel.name, self, residency, launch, ask, options).run(context)
+                self._run_passes(*dispatch)
                 return
-            if launch is None:
-                request = ask()
-                if request is None:
-                    return  # the range is empty
-                launch, waiting = self._run_first(request)
-            residency.finish(launch, waiting)
+            done = self._run_kept(*dispatch) or self._run_new(*dispatch)
+            if done is not None:
+                self._accelerator.residency.finish(*done)
         finally:
             say_all()
 
-    def _run_first(self, request: LaunchRequest) -> tuple[PreparedLaunch, list[Ticket]]:
-        """Prepare a launch that was not found, and run it."""
+    def _run_kept(self, *dispatch: *Dispatch) -> Done | None:
+        """Run the launch of an equal dispatch, if there is one."""
+        with LOCK:
+            launch = self.find(*dispatch)
+            return None if launch is None else self._run(launch)
+
+    def _run_new(self, *dispatch: *Dispatch) -> Done | None:
+        """Check a dispatch, prepare its launch, and run it; nothing where its range is empty."""
         residency = self._accelerator.residency
+        request = self._request(*dispatch)
+        if request is None:
+            return None
         if residency.before_launch is not None:
             residency.before_launch(request)
         with LOCK:
             launch = self.prepare(request)
-            waiting = self._run(launch)
+            done = self._run(launch)
             self.keep(launch)
-        return launch, waiting
+        return done
 
-    def _run(self, launch: PreparedLaunch) -> list[Ticket]:
-        """Run a launch once; gives what has to be waited for. The lock is held."""
+    def _run(self, launch: PreparedLaunch) -> Done:
+        """Run a launch once; gives it, with what has to be waited for. The lock is held."""
         residency = self._accelerator.residency
         ticket = residency.launch(launch)
         waiting = residency.give_back(launch, launch.transfers)
-        return [*waiting, ticket] if launch.executable.prints else waiting
+        return launch, [*waiting, ticket] if launch.executable.prints else waiting
+
+    def _run_passes(self, *dispatch: *Dispatch) -> None:
+        """Run a launch that was found, or is prepared on the way, for many passes."""
+        from trilby.runtime.passes import PassesRun  # noqa: PLC0415 -- few programs have any
+
+        _, kernel, _, _, context, options = dispatch
+        launch = self.find(*dispatch)
+        ask = partial(self._request, *dispatch)
+        if options is not None and (launch is not None or ask() is not None):
+            residency = self._accelerator.residency
+            PassesRun(kernel.name, self, residency, launch, ask, options).run(context)
 
     # ------------------------------------------------------------------------- the cache
 
@@ -250,17 +265,18 @@ class Launches:
         with LOCK:
             key = self._key(size, kernel, args, options)
             launch = self._kept.get(key)
-            if launch is None or launch.arguments is None:
+            given = None if launch is None else launch.arguments
+            if launch is None or given is None or context.transfers not in LASTING:
                 return None
-            if context.transfers not in LASTING or not launch.arguments.matches(args):
+            if not (launch.is_there and given.matches(args)):
                 return None
-            if not launch.is_there or (options is not None and not options.passes):
+            if options is not None and not options.passes:
                 return None
-            if not launch.arguments.replace_numbers(args, launch.prepared):
+            if not given.replace_numbers(args, launch.prepared):
                 return None
             if options is not None:
-                buffers = [args[position].segment for position, _ in launch.arguments.buffers]
-                options.check_flag(launch.arguments.analysed.kernel, buffers)
+                buffers = [args[position].segment for position, _ in given.buffers]
+                options.check_flag(given.analysed.kernel, buffers)
                 del self._kept[key]
             explicit = block_of(residency.replicas) is not None
             launch.come_from(caller)
@@ -269,7 +285,7 @@ class Launches:
             return launch
 
     def prepare(self, request: LaunchRequest | None) -> PreparedLaunch:
-        """Prepare a launch, and keep it if an equal dispatch may submit it. The lock is held."""
+        """Prepare a launch that was not found. The lock is held."""
         if request is None:
             raise AssertionError("a launch is neither kept nor asked for")
         residency = self._accelerator.residency
@@ -302,11 +318,8 @@ class Launches:
 
     def _forget_lost(self) -> None:
         with LOCK:
-            self._drop_lost()
-
-    def _drop_lost(self) -> None:
-        for key, launch in list(self._kept.items()):
-            if launch.arguments is None or not launch.arguments.is_alive:
+            lost = [key for key, one in self._kept.items() if not one.is_alive]
+            for key in lost:
                 del self._kept[key]
 
     def _key(
@@ -350,8 +363,13 @@ class Launches:
         analysed = ready.analysed
         bound = bind(kernel, analysed.signature, args)
         numbers = numbers_of(launch_range, bound)
-        passes = self._pass_footprints(analysed, numbers, options.passes) if options else None
-        touched = passes.all if passes else self._footprints_at(analysed, numbers)
+        key, passes = numbers_key(analysed, numbers), None
+        if options:
+            make = partial(PassFootprints, analysed.footprint, numbers, options.passes)
+            passes = _remembered(self._passes, (options.passes, *key), make)
+            touched = passes.all
+        else:
+            touched = _remembered(self._footprints, key, partial(analysed.footprint.at, numbers))
         used = uses(bound, analysed.access, touched)
         for use in used:
             check_buffer(accelerator.device, use.label, use.segment.nbytes)
@@ -381,29 +399,17 @@ class Launches:
             dispatch_arguments(analysed, size, args, bound, self._lost) if is_plain(size) else None,
         )
 
-    def _footprints_at(
-        self, analysed: AnalysedKernel, launch: LaunchNumbers
-    ) -> tuple[Touched, ...]:
-        """What a launch touches, worked out once for the same numbers."""
-        key = numbers_key(analysed, launch)
-        found = self._footprints.get(key)
-        if found is None:
-            if len(self._footprints) >= _MOST_KEPT:
-                self._footprints.clear()
-            found = self._footprints[key] = analysed.footprint.at(launch)
-        return found
 
-    def _pass_footprints(
-        self, analysed: AnalysedKernel, launch: LaunchNumbers, passes: int
-    ) -> PassFootprints:
-        """The same for many passes."""
-        key = (passes, *numbers_key(analysed, launch))
-        found = self._passes.get(key)
-        if found is None:
-            if len(self._passes) >= _MOST_KEPT:
-                self._passes.clear()
-            found = self._passes[key] = PassFootprints(analysed.footprint, launch, passes)
-        return found
+def _remembered(
+    known: dict[tuple[object, ...], T], key: tuple[object, ...], make: Callable[[], T]
+) -> T:
+    """What was made for the same numbers before, or is made now."""
+    found = known.get(key)
+    if found is None:
+        if len(known) >= _MOST_KEPT:
+            known.clear()
+        found = known[key] = make()
+    return found
 
 
 def _remember_written(used: Sequence[Use], context: "ComputeContext") -> None:

@@ -6,19 +6,17 @@ from what was touched; `ledger.ratio` is how near the run came to it.
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import field
-from typing import Literal, TypeAlias
 
 from trilby.dataclass import dataclass
 from trilby.locks import computed_once
 from trilby.oracle.excess import Excess
 from trilby.oracle.minimum import Minimum, minimum
+from trilby.runtime.content import Direction
 from trilby.runtime.put_get import Redundant
 from trilby.runtime.recording import Recording
 from trilby.runtime.replicas import Moved
 from trilby.shown import Shown, aligned
 from trilby.source import Location
-
-Direction: TypeAlias = Literal["up", "down"]
 
 _READ_EVERY = 512
 """The times of copies are read after so many: queues remember 4,096 commands."""
@@ -31,6 +29,7 @@ _NUMBERS = {"copies", "bytes"}
 class Copy:
     """One copy: which bytes of which buffer went where, and why.
 
+    `Copy("up", "a", "array", 0, 4096, "double reads it; the host wrote it", …)`.
     `field` is where the first byte lies, empty for an n-d array. `location` is the line of
     the user's program that needed the copy. `seconds` is what the device took for it.
     """
@@ -47,7 +46,11 @@ class Copy:
 
 @dataclass(frozen=True)
 class Optimal:
-    """The proven minimum of a run: in whole buffers, and in ranges of bytes."""
+    """The proven minimum of a run: in whole buffers, and in ranges of bytes.
+
+    Where the host reads one `i32` of a result of 4,096 bytes, `buffer` has all of these, and
+    `range` four.
+    """
 
     recording: Recording
 

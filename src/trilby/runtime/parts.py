@@ -13,13 +13,13 @@ from trilby.data.views import Array
 from trilby.data.window import exact_index, window_of
 from trilby.dataclass import dataclass
 from trilby.errors import ArgumentTypeError
-from trilby.runtime.binding import is_ndarray, places_of
+from trilby.runtime.binding import is_ndarray, places_of, share_memory
 from trilby.runtime.callers import Caller
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Bytes of a buffer, from the start of its segment.
+    """Bytes of a buffer, from the start of its segment: those of `a.array[2:4]` are 8 to 16.
 
     `lengths` and `fields` are the places of the whole buffer, as far as it is at hand. Where the
     bytes are one number, `element` is its type.
@@ -67,8 +67,7 @@ def are_apart(one: object, other: object) -> bool:
     left, right = _segment_of(one), _segment_of(other)
     if left is None or right is None:
         return True
-    start, stop = max(left.address, right.address), min(_end(left), _end(right))
-    return start >= stop
+    return not share_memory(left, right)
 
 
 def _segment_of(thing: object) -> Segment | None:
@@ -77,10 +76,6 @@ def _segment_of(thing: object) -> Segment | None:
         return thing.segment
     part = part_of(thing)
     return part.segment if part else None
-
-
-def _end(segment: Segment) -> int:
-    return segment.address + segment.nbytes
 
 
 def _slot(owner: Buffer | Record, name: str) -> Ranges:
@@ -114,18 +109,14 @@ def _number_in(owner: object, key: object, element: object) -> Part | None:
 
 def parts_of(given: Iterable[object], method: str) -> Iterator[Part]:
     """The parts that `put` and `get` are given: `a, b, table, "count", grid.array[0]`."""
-    before: object = None
-    waiting = False
-    for thing in given:
-        if isinstance(thing, str) and waiting and isinstance(before, Buffer | Record):
-            yield _found(part_of(before, thing), thing, method)
-            waiting = False
-            continue
-        if waiting:
-            yield _found(part_of(before), before, method)
-        before, waiting = thing, True
-    if waiting:
-        yield _found(part_of(before), before, method)
+    things = list(given)
+    while things:
+        thing = things.pop(0)
+        if isinstance(thing, Buffer | Record) and things and isinstance(things[0], str):
+            field = things.pop(0)
+            yield _found(part_of(thing, field), field, method)
+        else:
+            yield _found(part_of(thing), thing, method)
 
 
 def _found(part: Part | None, thing: object, method: str) -> Part:

@@ -31,7 +31,7 @@ FlagPlace: TypeAlias = Buffer | Array[Any] | Part | float
 
 @dataclass(frozen=True, slots=True)
 class Flag:
-    """One number in a buffer, `place` bytes from its start."""
+    """One number in a buffer: for `until=done.array[3]`, of `i32`, `place` is 12."""
 
     segment: Segment
     place: int
@@ -94,7 +94,7 @@ _MOST = I32.highest
 
 @runtime_checkable
 class CanBeSet(Protocol):
-    """What ends passes from elsewhere: a `threading.Event`, or whatever is like it."""
+    """What ends passes from elsewhere: a `threading.Event`, or another class with `is_set`."""
 
     def is_set(self) -> bool:
         """True from the moment on at which no more passes are to begin."""
@@ -103,7 +103,7 @@ class CanBeSet(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class PassOptions:
-    """How many passes a dispatch runs, and what may end them before."""
+    """How many passes a dispatch runs, and what may end them before: `passes=1000, timeout=60`."""
 
     passes: int
     until: Flag | None = None

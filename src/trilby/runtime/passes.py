@@ -5,14 +5,13 @@ threads may look at the buffers, and it is seen whether the run is to end. Whate
 Ctrl-C: what is known of the buffers is how they are after the last pass that was begun.
 """
 
-import importlib
 import os
 import time
 from collections import deque
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import field
-from typing import Protocol, cast
+from typing import TYPE_CHECKING
 
 from trilby.backend.base import Queue, Ticket, Times
 from trilby.backend.say import say_all
@@ -26,6 +25,10 @@ from trilby.runtime.prepared_launch import LaunchRequest, PreparedLaunch
 from trilby.runtime.profiles import PROFILES, note_wait, profiles_of
 from trilby.runtime.residency import Residency
 from trilby.runtime.watch import wait_for
+from trilby.shown import tool
+
+if TYPE_CHECKING:
+    from trilby.runtime.context import ComputeContext
 
 # --------------------------------------------------------------------------------------------- pace
 # How many passes are given to a device at once.
@@ -45,7 +48,10 @@ _GROWTH = 4
 
 
 class Pace:
-    """The portions under way, and the size of the next one; `size` is that of the first."""
+    """The portions under way, and the size of the next one; `size` is that of the first.
+
+    Passes of 0.1 ms begin with portions of 1, 4, 16 and 64, and then have some 100.
+    """
 
     def __init__(self, size: int = 1) -> None:
         self.size = size
@@ -80,27 +86,15 @@ class Pace:
         self.size = max(1, min(wanted, _GROWTH * max(passes, self.size), MOST_AT_ONCE))
 
 
-# ----------------------------------------------------------------------------------------- progress
-# The bar that `progress=True` asks for.
-#
-# What draws on a terminal stands above this layer, and is loaded by its name when it is asked
-# for.
-
-_BAR = "trilby.tools.progress"
-
-
-def progress_bar(title: str) -> AbstractContextManager[Progress]:
-    """A bar for the passes of a kernel, as long as the block goes on."""
-    module = importlib.import_module(_BAR)
-    return cast("AbstractContextManager[Progress]", module.progress_bar(title))
-
-
 # ------------------------------------------------------------------------------------------- passes
 
 
 @dataclass(slots=True, eq=False)
 class PortionTimes:
-    """What the portions of a run took, added up before their queue forgets them."""
+    """What the portions of a run took, added up before their queue forgets them.
+
+    For 1,000 passes in ten portions it is what the device took for all of them.
+    """
 
     began: float | None = None
     seconds: float = 0.0
@@ -135,15 +129,10 @@ _PAUSE_SHARE = 1 / 32
 _LONGEST_PAUSE = 1e-3
 
 
-class CountsPasses(Protocol):
-    """Remembers how many passes were run."""
-
-    passes_done: int
-
-
 class PassesRun:
     """One dispatch with many passes: a prepared launch that is submitted in portions.
 
+    With `passes=1000` and portions of 100, `done` is 300 after the third.
     `done` passes were given to the device. `_launch` is the launch, from when its data is in place;
     `_first` is the number of its first pass here, and `_begun` how many runs it had before that.
     """
@@ -177,10 +166,14 @@ class PassesRun:
         launch = self._launch
         return self._first + (launch.prepared.begun - self._begun if launch else 0)
 
-    def run(self, context: CountsPasses) -> None:
+    def run(self, context: "ComputeContext") -> None:
         """Run all passes, or as many as the options say; the context counts them."""
         progress = self._options.progress
-        bar = progress_bar(self._kernel) if progress is True else nullcontext(progress)
+        bar: AbstractContextManager[Progress | None]
+        if progress is True:
+            bar = tool("trilby.tools.progress", "progress_bar")(self._kernel)
+        else:
+            bar = nullcontext(progress)
         try:
             with bar as tell:
                 self._run(tell)
@@ -300,12 +293,11 @@ class PassesRun:
             self._told = time.perf_counter()
 
     def _finish(self, tell: Progress | None) -> None:
-        if tell is None:
-            self._give_back(self._transfers)
-            return
-        self._await_all()
+        if tell is not None:
+            self._await_all()
         self._give_back(self._transfers)
-        tell(self.done, self._options.passes)
+        if tell is not None:
+            tell(self.done, self._options.passes)
 
     def _show_in_raw_views(self) -> None:
         """Passes were stopped: also raw views that are alive show what those before left."""

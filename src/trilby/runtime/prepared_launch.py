@@ -22,19 +22,17 @@ from trilby.backend.base import (
 )
 from trilby.data.dtypes import ScalarType
 from trilby.data.ndrange import NDRange
-from trilby.data.schema import sizes_of
 from trilby.data.segment import Segment
 from trilby.data.touched import Touched
 from trilby.dataclass import dataclass
 from trilby.errors import ReentryError, TrilbyError
 from trilby.options import Transfers
 from trilby.reflect.kernels import Reflected
-from trilby.reflect.signature import Parameter
 from trilby.runtime.binding import Bound, Numbers, as_number
 from trilby.runtime.callers import Caller
 from trilby.runtime.compile import AnalysedKernel
 from trilby.runtime.content import Content, Replica, has_failed
-from trilby.runtime.launch_buffers import KernelWrite, LaunchBuffer, Use
+from trilby.runtime.launch_buffers import LaunchBuffer, Use, Writer
 from trilby.runtime.profiles import PROFILES, profiles_of
 
 _MOST_CHECKS = 64
@@ -45,7 +43,10 @@ LASTING = frozenset({Transfers.AUTO, Transfers.PLANNED})
 
 @dataclass(frozen=True, slots=True)
 class LaunchRequest:
-    """A dispatch that was checked and has no place on the device yet."""
+    """A dispatch that was checked and has no place on the device yet.
+
+    `double` over 1,024 work items, with two `uses`: of `a` it reads all, of `b` it overwrites all.
+    """
 
     kernel: str
     executable: Executable
@@ -78,7 +79,7 @@ class DispatchArguments:
     count: int
     buffers: "tuple[tuple[int, weakref.ref[Any]], ...]"
     numbers: list[tuple[int, object]]
-    slots: dict[int, int]
+    slots: Sequence[int]
     constants: tuple[Reflected, ...]
 
     @property
@@ -138,7 +139,7 @@ class PreparedLaunch:
     queue: Queue
     buffers: tuple[LaunchBuffer, ...]
     places: tuple[int, ...]
-    origin: KernelWrite
+    origin: Writer
     transfers: Transfers
     varies: bool
     explicit: bool
@@ -156,6 +157,11 @@ class PreparedLaunch:
     def caller(self) -> Caller:
         """The dispatch in the user's program."""
         return self.origin.caller
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether an equal dispatch may come: the user still has all buffers."""
+        return self.arguments is not None and self.arguments.is_alive
 
     @property
     def is_there(self) -> bool:
@@ -190,7 +196,7 @@ class PreparedLaunch:
 
     def come_from(self, caller: Caller) -> None:
         """It is dispatched from another line than the last time."""
-        self.origin = KernelWrite(self.kernel, caller)
+        self.origin = Writer(self.kernel, caller)
 
     def before(self) -> list[Ticket]:
         """The commands of other queues that must be done before it may run."""
@@ -262,7 +268,7 @@ def prepared_launch(
         backend.compute,
         tuple(buffers),
         tuple(where[use.segment.address, use.segment.nbytes] for use in request.uses),
-        KernelWrite(request.kernel, request.caller),
+        Writer(request.kernel, request.caller),
         request.transfers,
         request.varies,
         request.explicit,
@@ -302,7 +308,7 @@ def dispatch_arguments(
         len(args),
         tuple((position, weakref.ref(args[position], lost)) for position in buffers),
         [(position, args[position]) for position in scalars],
-        _slots(params),
+        bound.starts,
         tuple(part for part in analysed.reflected if part.constants),
     )
 
@@ -341,16 +347,6 @@ def is_plain(size: object) -> bool:
 def _are_same(number: object, other: object) -> bool:
     """Whether two are surely the same for a kernel: 0.0 and -0.0 are equal, and are not."""
     return other is number or (type(number) is type(other) is int and number == other)
-
-
-def _slots(params: Sequence[Parameter]) -> dict[int, int]:
-    """Where the number of each parameter stands among the arguments of the launch."""
-    found: dict[int, int] = {}
-    place = 0
-    for number, param in enumerate(params):
-        found[number] = place
-        place += 1 + len(sizes_of(param.type))
-    return found
 
 
 def _deciding(analysed: AnalysedKernel, numbers: Sequence[Numbers]) -> Iterator[object]:

@@ -1,11 +1,11 @@
-"""Those who profile now, for those who do the work.
+"""The profiles and recordings that are open, which report what happens meanwhile.
 
-What is taken down for them, and how, is loaded with the first one.
+Nearly always there are none, and nothing is done. Their classes are loaded with the first one.
 """
 
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from trilby.backend.base import Backend, Ticket
 from trilby.process import PROCESS
@@ -16,15 +16,13 @@ from trilby.stages import measured_stages
 if TYPE_CHECKING:
     from trilby.runtime.accelerator import Accelerator
     from trilby.runtime.content import Replica
-    from trilby.runtime.profiling import Book
+    from trilby.runtime.profile import Book
     from trilby.runtime.recording import Recording
 
 
 # --------------------------------------------------------------------------------------- recordings
-# Who writes down what happens. What they do it with is loaded when somebody asks for it.
-
 RECORDINGS: "list[Recording]" = PROCESS.recordings
-"""All that record now, of any accelerator. Empty nearly always, and then nothing is done."""
+"""All that are open now, of any accelerator."""
 
 
 # ----------------------------------------------------------------------------------------- openings
@@ -55,21 +53,7 @@ def tell_of_opening(accelerator: "Accelerator") -> None:
 # ----------------------------------------------------------------------------------------- profiles
 
 PROFILES: "list[Book]" = PROCESS.profiles
-"""All that profile now, of any accelerator. Empty nearly always, and then nothing is done."""
-
-
-class WaitedAt(NamedTuple):
-    """Where the host waited, why, and for which buffer; empty for several."""
-
-    why: str
-    buffer: str
-    file: str
-    line: int
-
-    @property
-    def location(self) -> Location:
-        """The line."""
-        return Location(self.file, self.line)
+"""The books of all profiles that are open now, of any accelerator."""
 
 
 def measure(backend: Backend, *, on: bool) -> None:
@@ -79,13 +63,8 @@ def measure(backend: Backend, *, on: bool) -> None:
 
 
 def profiles_of(backend: Backend) -> "list[Book]":
-    """Those who profile a device."""
+    """The books of the profiles that are open for a device."""
     return [book for book in PROFILES if backend in book.backends]
-
-
-def hearers_of_calls(backend: Backend) -> "list[Book]":
-    """Those who want to know when a compute function was called, and how long it took."""
-    return [book for book in PROFILES if book.hears_calls and backend in book.backends]
 
 
 @contextmanager
@@ -106,7 +85,7 @@ def compiling(backend: Backend) -> Generator[None]:
 def note_wait(ticket: Ticket, seconds: float, why: str, replicas: "Sequence[Replica]") -> None:
     """The host has waited for a command, for the sake of these replicas."""
     buffer = replicas[0].label if len(replicas) == 1 else ""
-    at = WaitedAt(why, buffer, *line_now())
+    location = Location(*line_now())
     for book in PROFILES:
         if any(replica.owner.backend in book.backends for replica in replicas):
-            book.waited(ticket, seconds, at)
+            book.waited(ticket, seconds, location, why, buffer)

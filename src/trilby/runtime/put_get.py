@@ -1,12 +1,11 @@
-"""Copies that are asked for before anybody needs them, as by `put` and `get`."""
+"""Copies that are asked for before anybody needs them: by `put` and `get`, or by a plan."""
 
-import weakref
 from collections.abc import Iterator, Sequence
-from typing import Literal, NamedTuple, cast
+from typing import Literal
 
 from trilby.data.buffer import Buffer
-from trilby.data.ndarray import NDArray
 from trilby.dataclass import dataclass
+from trilby.runtime.binding import is_ndarray
 from trilby.runtime.callers import Caller
 from trilby.runtime.content import LOCK, check_launch
 from trilby.runtime.explicit import block_of, name_of
@@ -20,7 +19,10 @@ from trilby.source import Location
 
 @dataclass(frozen=True, slots=True)
 class Redundant:
-    """A `put` or `get` that moved nothing: the other side had all of it already."""
+    """A `put` or `get` that moved nothing: the other side had all of it already.
+
+    The second of two `accelerator.put(a)`, with nothing between them, is one.
+    """
 
     kind: Literal["put", "get"]
     buffer: str
@@ -64,16 +66,12 @@ def supply(residency: Residency, part: Part, why: str, caller: Caller) -> bool:
     replicas, segment = residency.replicas, part.segment
     with LOCK:
         content = watched(segment).content
-        replica = replicas.of(content, segment)
-        if replica is None:
-            replica = replicas.make(content, segment, part.lengths, set())
-        replica.fields = part.fields or replica.fields
+        replica = replicas.obtain(content, segment, part.lengths, part.fields, set())
         for recording in RECORDINGS:
-            recording.begin(content, replica)
+            recording.begin(replica)
         wanted = part.ranges.shifted(replica.address)
         missing = wanted - (content.host if replica.shared else replica.valid) - content.fresh
-        reason = Reason(why, caller, writer=content.writer_of(missing))
-        replicas.to_device(content, replica, wanted, reason)
+        content.fetch(wanted, Reason(why, caller, writer=content.writer_of(missing)), replica)
         return bool(missing)
 
 
@@ -84,7 +82,7 @@ def _note_raw_views(part: Part) -> None:
         content.end_raw_views()
         changed = content.seen & content.host & part.ranges.shifted(part.segment.address)
         if changed:
-            content.written_by_host(changed, "a raw view of it is alive")
+            content.touch(changed, None, "a raw view of it is alive")
 
 
 def _leave_to_raw_views(part: Part) -> None:
@@ -101,63 +99,30 @@ def _redundant(kind: Literal["put", "get"], part: Part, caller: Caller) -> Redun
     return Redundant(kind, name, caller.line)
 
 
-# --------------------------------------------------------------------------------------- prefetches
-# Copies to a device that a plan starts before any kernel asks for them.
+def prefetch(residency: Residency, thing: object) -> None:
+    """Start to bring a buffer or a part of one to the device; anything else is left alone.
 
-
-class _Brought(NamedTuple):
-    """A buffer that the device had all of, while its content has this version.
-
-    It is forgotten with the buffer.
+    A plan asks at every call of its function, and mostly for what is there: a replica remembers
+    that it has all of a buffer, as long as nothing about it changes. What may change until it is
+    used without anybody knowing is better brought by the launch, and so is everything where memory
+    is short: what came early might have to go again.
     """
-
-    buffer: "weakref.ref[object]"
-    watch: Watch
-    version: int
-
-    @property
-    def is_there(self) -> bool:
-        return self.watch.content.version == self.version
-
-
-class Prefetches:
-    """What plans bring to the device of one accelerator.
-
-    A plan asks at every call of its function, and mostly for what is there: so what was brought is
-    remembered as long as nothing about it changes.
-    """
-
-    def __init__(self, residency: Residency) -> None:
-        self._residency = residency
-        self._brought: dict[int, _Brought] = {}
-
-    def bring(self, thing: object) -> None:
-        """Start to bring a buffer or a part of one to the device; anything else is left alone.
-
-        What may change until it is used without anybody knowing is better brought by the launch,
-        and so is everything where memory is short: what came early might have to go again.
-        """
-        check_launch()
-        known = self._brought.get(id(thing))
-        if known is not None and known.is_there and not RECORDINGS:
+    check_launch()
+    replicas = residency.replicas
+    whole = thing if isinstance(thing, Buffer) or is_ndarray(thing) else None
+    if whole is not None and not RECORDINGS:
+        segment, watch = whole.segment, whole.segment.watcher
+        known = replicas.of(watch.content, segment) if isinstance(watch, Watch) else None
+        if known is not None and known.prefetched == known.content.version:
             return
-        replicas = self._residency.replicas
-        part = None if block_of(replicas) else part_of(thing)
-        if part is None or replicas.room.is_tight:
+    part = None if block_of(replicas) else part_of(thing)
+    if part is None or replicas.room.is_tight:
+        return
+    with LOCK:
+        content = watched(part.segment).content
+        if content.may_be_seen:
             return
-        with LOCK:
-            watch = watched(part.segment)
-            if watch.content.may_be_seen:
-                return
-            supply(self._residency, part, "the plan says that a kernel will read it", Caller.now())
-            if isinstance(thing, Buffer | NDArray):
-                self._remember(cast("object", thing), watch)
-
-    def _remember(self, buffer: object, watch: Watch) -> None:
-        place = id(buffer)
-
-        def forget(_: object, brought: dict[int, _Brought] = self._brought) -> None:
-            brought.pop(place, None)
-
-        reference = weakref.ref(buffer, forget)
-        self._brought[place] = _Brought(reference, watch, watch.content.version)
+        supply(residency, part, "the plan says that a kernel will read it", Caller.now())
+        replica = replicas.of(content, part.segment)
+        if replica is not None and whole is not None:
+            replica.prefetched = content.version

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 class Recording:
     """The trace of what happens to the buffers that one accelerator uses.
 
+    For `double`, and `b[5]` after it, the trace has a launch that overwrites 4,096 bytes of `b` and
+    the host's read of the bytes 20 to 24.
+
     `copies` are its own. Other accelerators may copy the same buffers, without which the trace
     cannot be judged: `all_copies` has both in their order, and `own` the places of `copies` in it.
     `callers` are those that needed `copies`. Arrays that overlap are one buffer of the trace;
@@ -45,17 +48,17 @@ class Recording:
 
     def host_reads(self, watch: "Watch", ranges: Ranges) -> None:
         """The host reads bytes of a segment."""
-        number = self._known(watch)
-        if number is not None:
-            parts = self._parts(number, watch.address, ranges)
-            self.trace.touch(HOST, {number: Access(reads=parts)}, "", _line())
+        self._host(watch, ranges, writes=False)
 
     def host_writes(self, watch: "Watch", ranges: Ranges) -> None:
         """The host overwrites bytes of a segment."""
+        self._host(watch, ranges, writes=True)
+
+    def _host(self, watch: "Watch", ranges: Ranges, *, writes: bool) -> None:
         number = self._known(watch)
         if number is not None:
-            parts = self._parts(number, watch.address, ranges)
-            self.trace.touch(HOST, {number: Access(writes=parts, covers=parts)}, "", _line())
+            access = _access(self._parts(number, watch.address, ranges), writes=writes)
+            self.trace.touch(HOST, {number: access}, "", _line())
 
     def kernel(
         self,
@@ -89,23 +92,22 @@ class Recording:
         number = self._numbers.get((replica.address, replica.nbytes))
         ranges &= replica.whole
         if number is not None and ranges:
-            parts = tuple(ranges.shifted(-self._starts[number]))
-            access = Access(writes=parts, covers=parts) if writes else Access(reads=parts)
+            access = _access(self._parts(number, 0, ranges), writes=writes)
             self.trace.touch(HOST, {number: access}, "raw view", invisible=True)
 
     def notice(self, content: "Content") -> None:
         """Something is about to happen to what devices have."""
         for replica in content.replicas:
-            self.begin(content, replica)
+            self.begin(replica)
 
     def ended(self, watch: "Watch") -> None:
         """A segment is gone; another one at its place is another one."""
         self._numbers.pop((watch.address, watch.nbytes), None)
 
-    def begin(self, content: "Content", replica: "Replica") -> None:
+    def begin(self, replica: "Replica") -> None:
         """A buffer is about to be used on the device: how it is now is how it was."""
         if replica.owner is self.owner or self._around(replica.address, replica.nbytes):
-            number = self._number(content, replica.address, replica.nbytes, replica)
+            number = self._number(replica.address, replica.nbytes, replica)
             buffer = self.trace.buffers[number]
             is_one = buffer.nbytes == replica.nbytes
             if is_one and buffer.name != replica.label:  # a plan brought it before it was named
@@ -147,11 +149,10 @@ class Recording:
         """The number of a segment of which the accelerator has a copy, in part at least."""
         number = self._numbers.get((watch.address, watch.nbytes))
         if number is None:
-            whole = Ranges.span(watch.address, watch.address + watch.nbytes)
             for replica in watch.content.replicas:
-                if replica.owner is self.owner and replica.whole.meets(whole):
-                    self.begin(watch.content, replica)
-                    return self._number(watch.content, watch.address, watch.nbytes, replica)
+                if replica.owner is self.owner and replica.whole.meets(watch.whole):
+                    self.begin(replica)
+                    return self._number(watch.address, watch.nbytes, replica)
         return number
 
     def _parts(self, number: int, address: int, ranges: Ranges) -> "Sequence[tuple[int, int]]":
@@ -166,8 +167,8 @@ class Recording:
             if start < address + nbytes and address < start + size
         }
 
-    def _number(self, content: "Content", address: int, nbytes: int, replica: "Replica") -> int:
-        key = address, nbytes
+    def _number(self, address: int, nbytes: int, replica: "Replica") -> int:
+        key, content = (address, nbytes), replica.content
         if key not in self._numbers:
             whole = Ranges.span(address, address + nbytes)
             valid = {HOST: (content.host - content.fresh) & whole}
@@ -203,6 +204,10 @@ class Recording:
         self._numbers.update({key: new[number] for key, number in self._numbers.items()})
         kept = [number for number in range(len(new)) if number not in numbers - {min(numbers)}]
         self._starts[:] = [start if number in numbers else self._starts[number] for number in kept]
+
+
+def _access(parts: "Sequence[tuple[int, int]]", *, writes: bool) -> Access:
+    return Access(writes=parts, covers=parts) if writes else Access(reads=parts)
 
 
 def _line() -> Location:

@@ -1,32 +1,33 @@
-"""The copies of buffers on one device: their memory, and how content gets there and back.
+"""The copies of buffers on one device: their memory, and the room that it takes.
 
-What is current where is known to `Content`; this module moves bytes so that it becomes what
-somebody needs, and asks for room. Everything here is called with the lock held; it starts
-work and waits for none, except where poison or a full device make it.
+What is current where is known to `Content`, which copies it. Everything here is called with the
+lock held; it starts work and waits for none, except where poison or a full device make it.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from trilby.backend.base import Backend, Memory, Queue, Ticket, Times
+from trilby.backend.base import Backend, Memory, Ticket, Times
 from trilby.backend.failures import check_buffer, closed
-from trilby.data.ranges import Ranges, copies, in_few_ranges
+from trilby.data.ranges import Ranges
 from trilby.data.segment import Segment
 from trilby.dataclass import dataclass
 from trilby.errors import DeviceError, GuardError, KernelAssertionError, OutOfDeviceMemoryError
 from trilby.process import PROCESS
 from trilby.runtime.callers import Caller
-from trilby.runtime.content import JOURNAL, Content, Replica, has_failed, wait_whatever
+from trilby.runtime.content import (
+    Content,
+    Direction,
+    Replica,
+    give_command,
+    has_failed,
+    wait_whatever,
+)
 from trilby.runtime.explicit import check_eviction
-from trilby.runtime.profiles import RECORDINGS
-
-if TYPE_CHECKING:
-    from trilby.runtime.ledger import Direction
-
 
 # --------------------------------------------------------------------------------------------- room
 # Room on a device, which is finite: who has to go when a buffer needs memory.
@@ -35,11 +36,13 @@ if TYPE_CHECKING:
 # be needed last. When a buffer is needed next is guessed from when it was used before: one that
 # is used again and again comes back after the same number of launches.
 
-Evict = Callable[[Content, Replica], None]
-
 
 class Room:
-    """The replicas of one device, and how much memory they may take."""
+    """The replicas of one device, and how much memory they may take.
+
+    With a limit of 8,192 bytes, and with `a` and `b` of 4,096 bytes there, a third buffer of that
+    size has the one of them evicted that is needed last.
+    """
 
     def __init__(self, backend: Backend, limit: int | None) -> None:
         self._backend = backend
@@ -47,31 +50,25 @@ class Room:
         self.is_tight = limit is not None
         """Whether it matters who was used when."""
         self.clock = 0
-        self._replicas: dict[int, tuple[Content, Replica]] = {}
+        self._replicas: dict[int, Replica] = {}
 
     @property
     def used(self) -> int:
         """The bytes of the device that replicas take."""
-        return sum(replica.nbytes for _, replica in self.replicas if not replica.shared)
+        return sum(replica.nbytes for replica in self.replicas if not replica.shared)
 
     @property
-    def replicas(self) -> list[tuple[Content, Replica]]:
+    def replicas(self) -> list[Replica]:
         """Everything that is on the device."""
         return list(self._replicas.values())
 
-    def add(self, content: Content, replica: Replica) -> None:
+    def add(self, replica: Replica) -> None:
         """Count a replica."""
-        self._replicas[id(replica)] = content, replica
+        self._replicas[id(replica)] = replica
 
     def remove(self, replica: Replica) -> None:
         """Count a replica no more."""
         self._replicas.pop(id(replica), None)
-
-    def moved_to(self, content: Content) -> None:
-        """The replicas of a content that was joined with others belong to the new one."""
-        for replica in content.replicas:
-            if id(replica) in self._replicas:
-                self._replicas[id(replica)] = content, replica
 
     def used_by_launch(self, replicas: Iterable[Replica]) -> None:
         """A launch uses these, each named once."""
@@ -79,33 +76,30 @@ class Room:
         for replica in replicas:
             replica.use_before, replica.last_use = replica.last_use, self.clock
 
-    def allocate(self, nbytes: int, pinned: set[int], evict: Evict) -> Memory:
+    def allocate(self, nbytes: int, pinned: set[int], evict: Callable[[Replica], None]) -> Memory:
         """Memory on the device, after others have made room for it.
 
         `pinned` are the identities of replicas that must stay.
         """
         if self.limit is not None:
             while self.used + nbytes > self.limit:
-                self._evict_one(nbytes, pinned, evict, None)
+                evict(self._last_needed(nbytes, pinned, None))
         while True:
             try:
                 return self._backend.allocate(nbytes)
             except OutOfDeviceMemoryError as error:
                 self.is_tight = True
-                self._evict_one(nbytes, pinned, evict, error)
+                evict(self._last_needed(nbytes, pinned, error))
 
-    def _evict_one(
-        self, nbytes: int, pinned: set[int], evict: Evict, cause: DeviceError | None
-    ) -> None:
+    def _last_needed(self, nbytes: int, pinned: set[int], cause: DeviceError | None) -> Replica:
         # A list of all first: buffers end at any moment, also while this looks through them.
-        free = [pair for pair in self.replicas if id(pair[1]) not in pinned and not pair[1].shared]
+        free = [one for one in self.replicas if id(one) not in pinned and not one.shared]
         if not free:
             raise self._full(nbytes, pinned, cause) from cause
-        evict(*max(free, key=self._next_use))
+        return max(free, key=self._next_use)
 
-    def _next_use(self, pair: tuple[Content, Replica]) -> tuple[bool, float]:
-        content, replica = pair
-        clean = not content.only_at(replica)
+    def _next_use(self, replica: Replica) -> tuple[bool, float]:
+        clean = not replica.content.only_at(replica)
         if not replica.use_before:
             return clean, float("inf") if clean else self.clock - replica.last_use
         period = replica.last_use - replica.use_before
@@ -116,7 +110,7 @@ class Room:
     ) -> OutOfDeviceMemoryError:
         if cause is not None and not self._replicas:
             raise cause
-        has = sum(self._replicas[key][1].nbytes for key in pinned)
+        has = sum(self._replicas[key].nbytes for key in pinned)
         limit = self.limit if self.limit is not None else self._backend.device.memory_bytes
         what = "the memory limit" if self.limit is not None else self._backend.device.name
         return OutOfDeviceMemoryError(
@@ -135,9 +129,9 @@ POISON = 0xA5
 
 @dataclass(slots=True, eq=False)
 class Moved:
-    """One copy that was started: what `Replicas` tells whoever records."""
+    """One copy that was started, for ledgers, recordings and profiles: 4,096 bytes of `a`, "up"."""
 
-    direction: "Direction"
+    direction: Direction
     replica: Replica
     ranges: Ranges
     reason: "Reason"
@@ -178,7 +172,7 @@ _MOST_UNCHECKED = 64
 
 
 class Replicas:
-    """The device memory of one accelerator.
+    """The device memory of one accelerator: after `double`, the replicas of `a` and `b`.
 
     `unchecked` are launches that have no buffers, or none any more, and whose `assert` may have
     failed.
@@ -190,21 +184,17 @@ class Replicas:
         self.backend = backend
         self._hear = hear
         self.shares = share
-        self._poison = poison
+        self.poisons = poison
         self.room = Room(backend, limit)
         self.guards = 0
         self.is_closed = False
         self.unchecked: tuple[Ticket, ...] = ()
         number = next(PROCESS.opening_numbers[backend.device.spec])
-        self._place = backend.device.spec + (f"#{number}" if number > 1 else "")
-
-    @property
-    def place(self) -> str:
+        self.place = backend.device.spec + (f"#{number}" if number > 1 else "")
         """The name of the device, for traces: the second accelerator on it is `opencl:0#2`."""
-        return self._place
 
     @property
-    def all(self) -> list[tuple[Content, Replica]]:
+    def all(self) -> list[Replica]:
         """Everything that is on the device."""
         return self.room.replicas
 
@@ -217,10 +207,27 @@ class Replicas:
                 return replica
         return None
 
+    def obtain(
+        self,
+        content: Content,
+        segment: Segment,
+        lengths: Iterable[range],
+        fields: tuple[tuple[str, int, int], ...],
+        pinned: set[int],
+    ) -> Replica:
+        """The replica of a segment; others make room for a new one, but none that is pinned."""
+        replica = self.of(content, segment)
+        if replica is None:
+            replica = self.make(content, segment, lengths, pinned)
+        elif not replica.lengths:
+            self.add_lengths(replica, lengths)
+        replica.fields = fields or replica.fields
+        return replica
+
     def make(
         self, content: Content, segment: Segment, lengths: Iterable[range], pinned: set[int]
     ) -> Replica:
-        """Memory for a segment; others make room for it, but none that is pinned."""
+        """Memory for a segment."""
         if self.is_closed:
             raise closed(self.backend.device)
         host = segment.memory.data
@@ -229,23 +236,18 @@ class Replicas:
         shared = memory is not None
         if memory is None:
             memory = self.room.allocate(host.nbytes, pinned, self.send_home)
-        replica = Replica(self, memory, host, segment.address, segment.label, shared)
+        replica = Replica(self, content, memory, host, segment.address, segment.label, shared)
         try:
-            if not shared:
-                self._begin(replica, lengths)
+            if self.poisons and not shared:
+                self.fill(replica, replica.whole, POISON)
+            self.add_lengths(replica, lengths)
             content.changed()
-            self.room.add(content, replica)
+            self.room.add(replica)
             content.replicas.append(replica)
         except BaseException:
-            self.drop(content, replica)
+            self.drop(replica)
             raise
         return replica
-
-    def _begin(self, replica: Replica, lengths: Iterable[range]) -> None:
-        """New memory holds nothing but the lengths of its arrays, which are no data."""
-        if self._poison:
-            self._fill(replica, replica.whole, POISON)
-        self.add_lengths(replica, lengths)
 
     def add_lengths(self, replica: Replica, lengths: Iterable[range]) -> None:
         """Copy the lengths of arrays, which a device needs and nobody ever changes."""
@@ -258,8 +260,9 @@ class Replicas:
             )
             replica.lengths |= Ranges.span(part.start, part.stop).shifted(replica.address)
 
-    def drop(self, content: Content, replica: Replica) -> None:
+    def drop(self, replica: Replica) -> None:
         """Give the memory back; what only it had current is lost."""
+        content = replica.content
         content.changed()
         if replica in content.replicas:  # not where Ctrl-C came before
             content.replicas.remove(replica)
@@ -281,68 +284,23 @@ class Replicas:
             return tuple(one for one in tickets if one != failure)
 
         self.unchecked = without(self.unchecked)
-        for _, one in self.all:
+        for one in self.all:
             one.checks, one.writers = without(one.checks), without(one.writers)
             one.readers = without(one.readers)
 
-    def send_home(self, content: Content, replica: Replica) -> None:
+    def send_home(self, replica: Replica) -> None:
         """Give the memory back when the host has all that only it had current."""
         check_eviction(replica)
+        content = replica.content
         only = content.only_at(replica)
         if only:
-            reason = Reason("the device is full, and it is needed last", None)
-            self.to_host(content, only, reason)
+            content.fetch(only, Reason("the device is full, and it is needed last", None))
             for ticket in content.before_unseen_accesses():
                 with suppress(KernelAssertionError):  # it is told later
                     ticket.wait()
-        self.drop(content, replica)
+        self.drop(replica)
 
     # ------------------------------------------------------------------------- copies
-
-    def to_device(self, content: Content, replica: Replica, ranges: Ranges, reason: Reason) -> None:
-        """Make bytes current on the device; zeros that nobody wrote are made there."""
-        if replica.shared:
-            self.to_host(content, ranges - content.host, reason)
-            return
-        missing = ranges - replica.valid
-        zeros = missing & content.fresh
-        if zeros:
-            zeros = in_few_ranges(zeros, content.fresh - replica.valid - replica.lengths)
-            self._fill(replica, zeros, 0)
-            missing -= zeros
-            content.arrived_at(replica, zeros)
-        if missing:
-            self.to_host(content, missing - content.host, reason)
-            self._upload(content, replica, missing, reason)
-            content.arrived_at(replica, missing)
-
-    def upload(self, content: Content, replica: Replica, reason: Reason) -> None:
-        """Copy all bytes to the device, whether it has them or not."""
-        self.to_host(content, replica.whole - content.host, reason)
-        self._upload(content, replica, replica.whole, reason)
-        content.arrived_at(replica, replica.whole)
-
-    def download(self, content: Content, replica: Replica, ranges: Ranges, reason: Reason) -> None:
-        """Copy bytes to the host, whether it has them or not."""
-        _download(content, replica, ranges, reason)
-
-    def to_host(self, content: Content, missing: Ranges, reason: Reason) -> None:
-        """Make bytes current on the host that are not, from wherever they are."""
-        bring_home(content, missing, reason)
-
-    def _upload(self, content: Content, replica: Replica, ranges: Ranges, reason: Reason) -> None:
-        self.check(replica, reason)
-        movable = content.host - content.fresh - replica.valid
-        for piece in copies(ranges, movable):
-            after = (*replica.under_way, *content.before_host_reads(piece))
-
-            def note(ticket: Ticket, piece: Ranges = piece) -> None:
-                replica.written_by(ticket)
-                content.leaving.append((piece, ticket))
-
-            begin = partial(_copy_up, replica, piece, after)
-            ticket = give_command(self.backend.upload_queue, begin, note)
-            self.tell("up", replica, piece, reason, ticket)
 
     def check(self, replica: Replica, reason: Reason) -> None:
         """Refuse to move anything while a guard is set."""
@@ -355,7 +313,7 @@ class Replicas:
 
     def tell(
         self,
-        direction: "Direction",
+        direction: Direction,
         replica: Replica,
         ranges: Ranges,
         reason: Reason,
@@ -364,23 +322,8 @@ class Replicas:
         """Let whoever records hear of a copy."""
         self._hear(Moved(direction, replica, ranges, reason, ticket))
 
-    # ------------------------------------------------------------------------- poison
-
-    def spoil_host(self, content: Content, replica: Replica, stale: Ranges) -> None:
-        """Overwrite what is no longer current on the host, for tests."""
-        if not self._poison or not stale:
-            return
-        wait_whatever(content.before_host_writes(stale))
-        memory = np.frombuffer(replica.host, np.uint8)
-        for start, stop in stale:
-            memory[start - replica.address : stop - replica.address] = POISON
-
-    def spoil_device(self, replica: Replica, stale: Ranges) -> None:
-        """Overwrite what is no longer current on the device, for tests."""
-        if self._poison:
-            self._fill(replica, stale - replica.lengths, POISON)
-
-    def _fill(self, replica: Replica, ranges: Ranges, byte: int) -> None:
+    def fill(self, replica: Replica, ranges: Ranges, byte: int) -> None:
+        """Set bytes on the device."""
         for start, stop in ranges:
             place, after = (start - replica.address, stop - start, byte), replica.under_way
             give_command(
@@ -389,60 +332,35 @@ class Replicas:
                 replica.written_by,
             )
 
-
-def bring_home(content: Content, missing: Ranges, reason: Reason) -> None:
-    """Start to copy bytes to the host that it lacks, from the devices that have them."""
-    if missing:
-        for recording in RECORDINGS:
-            recording.notice(content)
-    for replica in content.replicas:
-        found = missing & replica.valid
-        if found:
-            _download(content, replica, found, reason)
-            missing -= found
-    if missing:
-        raise AssertionError(f"{missing} is current nowhere")
+    def poison(self, replica: Replica, on_host: Ranges, on_device: Ranges) -> None:
+        """Overwrite what is no longer current with a pattern: a missing copy cannot hide then."""
+        if not self.poisons:
+            return
+        self.fill(replica, on_device - replica.lengths, POISON)
+        on_host &= replica.whole
+        if on_host:
+            wait_whatever(replica.content.before_host_writes(on_host))
+        memory = np.frombuffer(replica.host, np.uint8)
+        for start, stop in on_host:
+            memory[start - replica.address : stop - replica.address] = POISON
 
 
-def _download(content: Content, replica: Replica, ranges: Ranges, reason: Reason) -> None:
-    replica.owner.check(replica, reason)
-    queue = replica.owner.backend.download_queue
-    for piece in copies(ranges, replica.valid - content.host):
-        after = (*replica.writers, *content.before_host_writes(piece))
-        origin = replica.writers
-
-        def note(ticket: Ticket, piece: Ranges = piece, origin: object = origin) -> None:
-            ticket = ticket._replace(origin=origin)
-            replica.read_by(ticket)
-            content.arrived(piece, ticket)
-
-        ticket = give_command(queue, partial(_copy_down, replica, piece, after), note)
-        replica.owner.tell("down", replica, piece, reason, ticket._replace(origin=origin))
+Current: TypeAlias = list[tuple[Content, Ranges, list[tuple[Replica, Ranges]]]]
+"""Contents, with what was current of each on the host and on devices."""
 
 
-def give_command(
-    queue: Queue, begin: Callable[[], Ticket], note: Callable[[Ticket], None]
-) -> Ticket:
-    """Give a queue one command and note it: both or neither, whatever interrupts."""
-    before = queue.submitted
-
-    def note_begun() -> None:
-        if queue.submitted > before:
-            note(Ticket(queue, queue.submitted))
-
-    JOURNAL.commit(begin, note_begun)
-    return Ticket(queue, queue.submitted)
+def current_in(contents: Iterable[Content]) -> Current:
+    """What is current in contents whose stale bytes are to be poisoned: mostly there are none."""
+    return [
+        (content, content.host, [(replica, replica.valid) for replica in content.replicas])
+        for content in contents
+        if any(replica.owner.poisons for replica in content.replicas)
+    ]
 
 
-def _copy_up(replica: Replica, piece: Ranges, after: Sequence[Ticket]) -> Ticket:
-    """Start to copy from the host's memory."""
-    start, stop = piece.shifted(-replica.address).hull
-    source, rows = replica.host[start:stop], piece.rows
-    return replica.owner.backend.upload(replica.memory, start, source, after, rows)
-
-
-def _copy_down(replica: Replica, piece: Ranges, after: Sequence[Ticket]) -> Ticket:
-    """Start to copy to the host's memory."""
-    start, stop = piece.shifted(-replica.address).hull
-    target, rows = replica.host[start:stop], piece.rows
-    return replica.owner.backend.download(replica.memory, start, target, after, rows)
+def poison_stale(before: Current, writer: Replicas | None = None) -> None:
+    """Poison what is no longer current, after a write by a device, or by the host."""
+    for content, host, replicas in before:
+        for replica, valid in replicas:
+            on_host = host - content.host if replica.owner is writer else Ranges.EMPTY
+            replica.owner.poison(replica, on_host, valid - replica.valid)

@@ -18,8 +18,8 @@ from trilby.messages import is_told, tell
 from trilby.options import Transfers
 from trilby.process import PROCESS
 from trilby.runtime.callers import Caller
-from trilby.runtime.content import JOURNAL, LOCK, Content, Replica, check_entry
-from trilby.runtime.explicit import check_launch
+from trilby.runtime.content import JOURNAL, LOCK, check_entry
+from trilby.runtime.explicit import check_needs
 from trilby.runtime.launch_buffers import LaunchBuffer, Use
 from trilby.runtime.prepared_launch import (
     LASTING,
@@ -28,12 +28,16 @@ from trilby.runtime.prepared_launch import (
     prepared_launch,
 )
 from trilby.runtime.profiles import PROFILES, RECORDINGS
-from trilby.runtime.replicas import Hear, Reason, Replicas, bring_home
-from trilby.runtime.watch import Watch, wait_for, watched
+from trilby.runtime.replicas import Hear, Reason, Replicas, current_in, poison_stale
+from trilby.runtime.watch import wait_for, watched
 
 
 class Residency:
-    """The one place that decides what is copied for a launch, and when."""
+    """The one place that decides what is copied for a launch, and when.
+
+    For the first `double` it has `a` copied, which the kernel reads, and not `b`, all of which it
+    overwrites.
+    """
 
     def __init__(
         self, backend: Backend, hear: Hear, *, share: bool, poison: bool, limit: int | None
@@ -47,31 +51,30 @@ class Residency:
         check_entry()
         with LOCK:
             self.replicas.is_closed = True
-            pairs = self.replicas.all
+            replicas = self.replicas.all
             waiting: list[Ticket] = []
-            for content, replica in pairs:
+            for replica in replicas:
+                content = replica.content
                 reason = Reason("the accelerator is closed", Caller.now(), is_last=True)
-                bring_home(content, content.only_at(replica), reason)
+                content.fetch(content.only_at(replica), reason)
                 waiting += content.before_host_writes(replica.whole)
-            for content, replica in pairs:
-                self.replicas.drop(content, replica)
-        wait_for(waiting, "the accelerator is closed", [replica for _, replica in pairs])
+            for replica in replicas:
+                self.replicas.drop(replica)
+        wait_for(waiting, "the accelerator is closed", replicas)
         self._check()
 
     def wait(self) -> None:
         """Return when all work is done; raise what failed."""
         check_entry()
         with LOCK:
-            pairs = self.replicas.all
-            tickets: list[Ticket] = []
-            for _, replica in pairs:
-                tickets += (*replica.checks, *replica.under_way)
+            replicas = self.replicas.all
+            tickets = [one for r in replicas for one in (*r.checks, *r.under_way)]
         try:
-            wait_for(tickets, "all work is waited for", [replica for _, replica in pairs])
+            wait_for(tickets, "all work is waited for", replicas)
         except TrilbyError:
             with LOCK:
-                for content, _ in pairs:
-                    content.overcome()
+                for replica in replicas:
+                    replica.content.overcome()
             raise
         self._check()
 
@@ -116,7 +119,7 @@ class Residency:
         self.replicas.room.used_by_launch(one.replica for one in launch.buffers)
         for recording in RECORDINGS:
             for buffer in launch.buffers:
-                recording.begin(buffer.content, buffer.replica)
+                recording.begin(buffer.replica)
         for buffer in launch.buffers:
             self._bring(buffer, launch)
 
@@ -124,7 +127,7 @@ class Residency:
         """Give the device a launch and note it: both or neither. The lock is held."""
         prepared, queue = launch.prepared, launch.queue
         before = prepared.begun
-        valid = _valid_before(launch)
+        current = current_in(one.content for one in launch.buffers if one.touched.writes)
         is_recorded = False
 
         def note() -> None:
@@ -144,10 +147,7 @@ class Residency:
         except TrilbyError as error:
             launch.tell_refused(error)
             raise
-        for content, replica, host, others in valid:
-            replica.owner.spoil_host(content, replica, host - content.host)
-            for other, had in others:
-                other.owner.spoil_device(other, had - other.valid)
+        poison_stale(current, self.replicas)
 
     def give_back(self, launch: PreparedLaunch, transfers: Transfers) -> list[Ticket]:
         """Start to copy back what must not wait; gives what has to be waited for.
@@ -178,60 +178,55 @@ class Residency:
         pinned = {id(replica) for replica in there if replica is not None}
         found: dict[int, LaunchBuffer] = {}
         for watch, use in watches:
-            replica = self._replica(watch, use, pinned)
+            content = watch.content
+            replica = self.replicas.obtain(content, use.segment, use.lengths, use.fields, pinned)
             pinned.add(id(replica))
             touched = use.touched.shifted(replica.address)
             known = found.get(id(replica))
             if known is not None:
                 known.touched |= touched
                 continue
-            replica.take_name(use.label)
-            content = watch.content
+            if not replica.is_named:  # it is called as the first kernel does that gets it
+                replica.label, replica.is_named = use.label, True
             ended, seen = content.end_raw_views(), content.seen
-            found[id(replica)] = LaunchBuffer(content, replica, touched, seen | ended, seen)
+            found[id(replica)] = LaunchBuffer(replica, touched, seen | ended, seen)
         return list(found.values())
-
-    def _replica(self, watch: Watch, use: Use, pinned: set[int]) -> Replica:
-        replica = self.replicas.of(watch.content, use.segment)
-        if replica is None:
-            replica = self.replicas.make(watch.content, use.segment, use.lengths, pinned)
-        elif not replica.lengths:
-            self.replicas.add_lengths(replica, use.lengths)
-        replica.fields = use.fields
-        return replica
 
     # ------------------------------------------------------------------- before and after
 
     def _bring(self, buffer: LaunchBuffer, launch: PreparedLaunch) -> None:
         """Make current on the device what the launch needs, and what the strategy says."""
         content, replica, touched = buffer.content, buffer.replica, buffer.touched
-        if touched.covers.covers(replica.valid):
+        if replica.shared or touched.covers.covers(replica.valid):
             replica.settled()  # nobody will ask for what failed there
         # In explicit mode what a raw view shows that is alive is the user's to put.
         escaped = buffer.escaped - buffer.seen if launch.explicit else buffer.escaped
         if escaped and escaped.meets(content.host):
             for recording in RECORDINGS:
                 recording.raw_writes(buffer)
-            content.written_by_host(escaped & content.host, "a raw view of it is alive")
-        needs = touched.needs
-        if launch.transfers is Transfers.ALWAYS and not replica.shared:
-            self.replicas.upload(content, replica, self._reason(launch, buffer, "is given it"))
+            content.touch(escaped & content.host, None, "a raw view of it is alive")
+        if all(one.shared for one in content.replicas):  # there is one memory, which has it all
+            self._say(launch, buffer)
             return
+        if launch.transfers is Transfers.ALWAYS and not replica.shared:
+            content.copy("up", replica, replica.whole, self._reason(launch, buffer, "is given it"))
+            return
+        needs = touched.needs
         if not needs:
-            self._say(launch, buffer, "needs nothing of it")
+            self._say(launch, buffer)
             return
         if launch.transfers is Transfers.BY_ACCESS and not replica.shared:
-            self.replicas.upload(content, replica, self._reason(launch, buffer))
+            content.copy("up", replica, replica.whole, self._reason(launch, buffer))
             return
         if launch.transfers is Transfers.TRACKED:
             needs = replica.data
         elif not (launch.explicit or replica.shared or replica.valid.covers(needs)):
             needs = self._widened(buffer, needs, launch)
-        if replica.valid.covers(needs) or replica.shared:
-            self._say(launch, buffer, "is present")
+        if replica.shared or replica.valid.covers(needs):
+            self._say(launch, buffer)
         reason = self._reason(launch, buffer)
-        check_launch(content, replica, needs, reason)
-        self.replicas.to_device(content, replica, needs, reason)
+        check_needs(replica, needs, reason)
+        content.fetch(needs, reason, replica)
 
     def _widened(self, buffer: LaunchBuffer, needs: Ranges, launch: PreparedLaunch) -> Ranges:
         """More than a launch needs, where the next one will need other parts.
@@ -255,7 +250,7 @@ class Residency:
             replica = buffer.replica
             if part.writes:
                 replica.written_by(ticket)
-                buffer.content.written_by_device(replica, part.writes, launch.origin)
+                buffer.content.touch(part.writes, replica, launch.origin)
             else:
                 replica.read_by(ticket)
         if launch.executable.asserts:
@@ -285,48 +280,30 @@ class Residency:
             return list(replica.under_way) if buffer.seen else []
         reason = Reason("wrote it", launch.caller, kernel=launch.kernel)
         if transfers is Transfers.ALWAYS:
-            self.replicas.download(content, replica, replica.whole, reason)
+            content.copy("down", replica, replica.whole, reason)
             return content.before_host_reads(replica.whole)
         if transfers is Transfers.BY_ACCESS and writes:
-            self.replicas.download(content, replica, writes, reason)
+            content.copy("down", replica, writes, reason)
             return content.before_host_reads(writes)
         seen = writes & buffer.seen
         if seen and not launch.explicit:
-            reason = Reason("a raw view of it is alive", launch.caller)
-            bring_home(content, seen - content.host, reason)
+            content.fetch(seen, Reason("a raw view of it is alive", launch.caller))
         return content.before_unseen_accesses()
 
     def _reason(self, launch: PreparedLaunch, buffer: LaunchBuffer, verb: str = "") -> Reason:
         touched = buffer.touched
-        does = verb or _verb(touched)
+        if not verb and not touched.writes:
+            verb = "reads it"
+        elif not verb:
+            verb = "reads and writes it" if touched.reads else "may write a part of it"
         who = buffer.content.writer_of(touched.needs - buffer.replica.valid)
-        return Reason(does, launch.caller, writer=who, kernel=launch.kernel)
+        return Reason(verb, launch.caller, writer=who, kernel=launch.kernel)
 
-    def _say(self, launch: PreparedLaunch, buffer: LaunchBuffer, what: str) -> None:
+    def _say(self, launch: PreparedLaunch, buffer: LaunchBuffer) -> None:
+        """Nothing is copied for a buffer."""
         if is_told("debug"):
+            what = "is present" if buffer.touched.needs else "needs nothing of it"
             tell("debug", "%s: %s %s", launch.kernel, buffer.replica.label, what)
-
-
-def _valid_before(
-    launch: PreparedLaunch,
-) -> list[tuple[Content, Replica, Ranges, list[tuple[Replica, Ranges]]]]:
-    """Of each buffer, what the host and other replicas have: some of it may be stale after it."""
-    return [
-        (
-            one.content,
-            one.replica,
-            one.content.host,
-            [(other, other.valid) for other in one.content.replicas if other is not one.replica],
-        )
-        for one in launch.buffers
-        if one.touched.writes
-    ]
-
-
-def _verb(touched: Touched) -> str:
-    if not touched.writes:
-        return "reads it"
-    return "reads and writes it" if touched.reads else "may write a part of it"
 
 
 # ------------------------------------------------------------------------------------- open devices

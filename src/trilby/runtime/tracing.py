@@ -9,16 +9,14 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import field
 from os import PathLike
-from typing import TYPE_CHECKING, ClassVar, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from trilby.backend.base import DeviceInfo, Ticket
 from trilby.dataclass import dataclass
 from trilby.oracle.trace import Access, Trace
-from trilby.runtime.launch_buffers import KernelWrite
+from trilby.runtime.launch_buffers import Writer
 from trilby.runtime.ledger import Ledger
-from trilby.runtime.profile import Profile
-from trilby.runtime.profiles import WaitedAt
-from trilby.runtime.profiling import Book, Command
+from trilby.runtime.profile import Book, Command, Profile
 from trilby.shown import Shown, tool
 from trilby.source import NOWHERE, Location
 from trilby.stages import Spent
@@ -31,58 +29,46 @@ if TYPE_CHECKING:
 
 
 class Moment(NamedTuple):
-    """When something was seen, by `time.perf_counter`, in which thread, after which touches."""
+    """When something was seen, by `time.perf_counter`, in which thread, after how many touches.
+
+    What is seen in a fresh trace has `touches` 0.
+    """
 
     at: float
     thread: int
     touches: int
 
 
-class SeenLaunch(NamedTuple):
-    """A kernel was given to the device, or refused by it."""
+class SeenCommand(NamedTuple):
+    """A device was given a launch or a copy, or refused a launch: `double`, or 4,096 bytes of `a`.
+
+    `of` is the launch, or the copy, whose numbers among the recorded copies are `made`.
+    """
 
     moment: Moment
-    writer: KernelWrite
+    of: "Writer | Moved"
     command: Command
+    made: range = range(0)
 
 
-class SeenCopy(NamedTuple):
-    """A copy was given to the device; `made` are its numbers among the recorded copies."""
+class SeenWork(NamedTuple):
+    """What the host did from one time to another: a wait, a compilation, or a compute call.
 
-    moment: Moment
-    moved: "Moved"
-    made: range
-    command: Command
-
-
-class SeenWait(NamedTuple):
-    """The host has waited."""
+    `b[5]` is a "wait" by the name "wait for b", if it had to wait.
+    `location` and `why` are those of a wait.
+    """
 
     moment: Moment
-    seconds: float
-    where: WaitedAt
-
-
-class SeenCompilation(NamedTuple):
-    """Something was compiled."""
-
-    moment: Moment
-    spent: Spent
-
-
-class SeenCall(NamedTuple):
-    """A compute function has returned."""
-
-    moment: Moment
-    began: float
-    function: str
-
-
-Seen: TypeAlias = SeenLaunch | SeenCopy | SeenWait | SeenCompilation | SeenCall
+    kind: Literal["wait", "compile", "compute"]
+    name: str
+    begin: float
+    end: float
+    location: Location | None = None
+    why: str = ""
 
 
 class TimedTrace(Trace):
-    """A trace for the oracle that remembers when each touch was."""
+    """A trace for the oracle that remembers when each touch was: `moments[3]` of `touches[3]`."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -108,18 +94,19 @@ class TimedTrace(Trace):
 
 @dataclass(slots=True, eq=False)
 class TimedBook(Book):
-    """A book of a profile that also remembers when each thing was begun or over, in order."""
+    """A book of a profile that also remembers when each thing was begun or over, in order.
 
-    hears_calls: ClassVar = True
+    After `double_all`, `seen` has compilations, a copy, a launch and the call.
+    """
 
     trace: TimedTrace = field(default_factory=TimedTrace)
     recording: "Recording | None" = None
-    seen: list[Seen] = field(default_factory=list[Seen])
+    seen: list[SeenCommand | SeenWork] = field(default_factory=list[SeenCommand | SeenWork])
     _made: int = 0
 
     def launched(
         self,
-        writer: KernelWrite,
+        writer: Writer,
         ticket: Ticket | None,
         replicas: "Sequence[Replica]" = (),
         portions: "PortionTimes | None" = None,
@@ -127,7 +114,7 @@ class TimedBook(Book):
         """A kernel was launched."""
         moment = self.trace.now()
         command = Book.launched(self, writer, ticket, replicas, portions)
-        self.seen.append(SeenLaunch(moment, writer, command))
+        self.seen.append(SeenCommand(moment, writer, command))
         return command
 
     def moved(self, moved: "Moved") -> Command:
@@ -136,22 +123,33 @@ class TimedBook(Book):
         copies = len(self.recording.copies) if self.recording else 0
         made, self._made = range(self._made, copies), copies
         command = Book.moved(self, moved)
-        self.seen.append(SeenCopy(moment, moved, made, command))
+        self.seen.append(SeenCommand(moment, moved, command, made))
         return command
 
-    def waited(self, ticket: Ticket, seconds: float, at: WaitedAt) -> None:
+    def waited(
+        self, ticket: Ticket, seconds: float, location: Location, why: str, buffer: str
+    ) -> None:
         """The host waited for a command."""
-        self.seen.append(SeenWait(self.trace.now(), seconds, at))
-        Book.waited(self, ticket, seconds, at)
+        moment = self.trace.now()
+        name = f"wait for {buffer}" if buffer else "wait"
+        times = moment.at - seconds, moment.at
+        self.seen.append(SeenWork(moment, "wait", name, *times, location, why))
+        Book.waited(self, ticket, seconds, location, why, buffer)
 
     def add_compiled(self, spent: Spent) -> None:
-        """Something was compiled."""
-        self.seen.append(SeenCompilation(self.trace.now(), dict(spent)))
+        """Something was compiled. The stages are known by their sums: one after the other."""
+        moment = self.trace.now()
+        begin = moment.at - sum(spent.values())
+        for (function, stage), seconds in spent.items():
+            times = begin, begin + seconds
+            self.seen.append(SeenWork(moment, "compile", f"{stage} {function}", *times))
+            begin += seconds
         Book.add_compiled(self, spent)
 
     def called(self, function: str, began: float) -> None:
         """A compute function has returned."""
-        self.seen.append(SeenCall(self.trace.now(), began, function))
+        moment = self.trace.now()
+        self.seen.append(SeenWork(moment, "compute", function, began, moment.at))
 
 
 @dataclass(slots=True, eq=False, repr=False)

@@ -25,15 +25,14 @@ from trilby.runtime.content import (
     LOCK,
     Content,
     Replica,
-    Scan,
     check_entry,
     check_launch,
     is_locked_here,
 )
 from trilby.runtime.explicit import block_of, check_host_read
-from trilby.runtime.launch_buffers import KernelWrite
+from trilby.runtime.launch_buffers import Writer
 from trilby.runtime.profiles import PROFILES, RECORDINGS, note_wait
-from trilby.runtime.replicas import Reason, bring_home
+from trilby.runtime.replicas import Reason, current_in, poison_stale
 
 _GIVEN_BACK = "its memory is yours, and the array on it is gone"
 
@@ -42,7 +41,10 @@ Coming: TypeAlias = tuple[Iterable[Ticket], str, Sequence[Replica]]
 
 
 class Watch:
-    """The watcher of one segment, and its link to what is known of its memory."""
+    """The watcher of one segment, and its link to what is known of its memory.
+
+    Before `b[5]` is read, `before_read` brings the bytes 20 to 24, if the device has them newer.
+    """
 
     __slots__ = ("address", "borrowed", "coming", "content", "ends", "nbytes", "raw_views")
 
@@ -62,31 +64,21 @@ class Watch:
             return
         with LOCK:
             content = self.content
-            wanted = ranges.shifted(self.address)
-            missing = wanted - content.host
+            missing = ranges.shifted(self.address) - content.host
             if missing:
                 reason = _reason("the host reads it", content, missing)
                 check_host_read(content, missing, reason)
-                bring_home(content, _grown(content, missing), reason)
-            for recording in RECORDINGS:
-                recording.host_reads(self, ranges)
-            events = content.before_host_reads(wanted) + content.before_unseen_accesses()
-        self._wait_for(events, "the host reads it")
+                content.fetch(_grown(content, missing), reason)
+            tickets = self._reading(ranges)
+        self._wait_for(tickets, "the host reads it")
 
     def start_to_read(self, ranges: Ranges, why: str) -> list[Ticket]:
         """Bring just these bytes, also where nothing moves by itself. The lock is held.
 
         The host may read them when what this gives was waited for.
         """
-        content = self.content
-        wanted = ranges.shifted(self.address)
-        missing = wanted - content.host
-        if missing:
-            reason = _reason(why, content, missing)
-            bring_home(content, missing, reason)
-        for recording in RECORDINGS:
-            recording.host_reads(self, ranges)
-        return content.before_host_reads(wanted) + content.before_unseen_accesses()
+        self._fetch(ranges, why)
+        return self._reading(ranges)
 
     def fetch(self, ranges: Ranges, why: str, *, wait: bool = False) -> bool:
         """Start to bring bytes home before anybody reads them; false where they are there."""
@@ -95,16 +87,28 @@ class Watch:
             content = self.content
             if self not in content.watches:  # its segment is gone, and nobody can look
                 return False
-            wanted = ranges.shifted(self.address)
-            missing = wanted - content.host
-            if missing:
-                reason = _reason(why, content, missing)
-                bring_home(content, missing, reason)
-            events = content.before_unseen_accesses()
+            has_moved = self._fetch(ranges, why)
+            tickets = content.before_unseen_accesses()
             if wait:
-                events += content.before_host_reads(wanted)
-        self._wait_for(events, why)
+                tickets += content.before_host_reads(ranges.shifted(self.address))
+        self._wait_for(tickets, why)
+        return has_moved
+
+    def _fetch(self, ranges: Ranges, why: str) -> bool:
+        """Start to bring just these bytes home; false where they are there."""
+        content = self.content
+        missing = ranges.shifted(self.address) - content.host
+        if missing:
+            content.fetch(missing, _reason(why, content, missing))
         return bool(missing)
+
+    def _reading(self, ranges: Ranges) -> list[Ticket]:
+        """Note that the host reads bytes; gives what it has to wait for."""
+        for recording in RECORDINGS:
+            recording.host_reads(self, ranges)
+        content = self.content
+        wanted = ranges.shifted(self.address)
+        return content.before_host_reads(wanted) + content.before_unseen_accesses()
 
     def before_write(self, ranges: Ranges) -> None:
         """Wait for copies and kernels that use the memory."""
@@ -132,12 +136,9 @@ class Watch:
             wanted = ranges.shifted(self.address)
             for recording in RECORDINGS:
                 recording.host_writes(self, ranges)
-            had = [(replica, replica.valid) for replica in content.replicas]
-            content.written_by_host(wanted, HostWrite())
-            for replica, valid in had:
-                if replica.valid is valid:
-                    continue
-                replica.owner.spoil_device(replica, valid - replica.valid)
+            before = current_in([content])
+            content.touch(wanted, None, Writer("the host", Caller.now()))
+            poison_stale(before)
         bury_when_idle()
 
     def stale(self, ranges: Ranges) -> Ranges:
@@ -202,7 +203,7 @@ class Watch:
         if self.borrowed:
             steps.append(partial(self._give_back, mine, is_last=is_last))
         if not shared:
-            steps += [partial(replica.owner.drop, content, replica) for replica in mine]
+            steps += [partial(replica.owner.drop, replica) for replica in mine]
         failures: list[Exception] = []
         for step in steps:
             try:
@@ -218,11 +219,10 @@ class Watch:
 
     def _give_back(self, mine: Sequence[Replica], *, is_last: bool) -> None:
         content = self.content
-        whole = Ranges.span(self.address, self.address + self.nbytes)
         for recording in RECORDINGS:
             recording.host_reads(self, Ranges.span(0, self.nbytes))
-        bring_home(content, whole - content.host, Reason(_GIVEN_BACK, None, is_last))
-        self.coming = content.before_host_writes(whole), _GIVEN_BACK, mine
+        content.fetch(self.whole, Reason(_GIVEN_BACK, None, is_last))
+        self.coming = content.before_host_writes(self.whole), _GIVEN_BACK, mine
 
     def _end(self, *, is_shared: bool) -> None:
         for recording in RECORDINGS if not is_shared else ():
@@ -234,6 +234,11 @@ class Watch:
         self.ends = None
 
     @property
+    def whole(self) -> Ranges:
+        """All bytes of the segment."""
+        return Ranges.span(self.address, self.address + self.nbytes)
+
+    @property
     def place(self) -> tuple[int, int]:
         """Where its memory is, and how long."""
         return self.address, self.nbytes
@@ -241,18 +246,6 @@ class Watch:
 
 def _reason(need: str, content: Content, missing: Ranges) -> Reason:
     return Reason(need, Caller.now(), writer=content.writer_of(missing))
-
-
-class HostWrite:
-    """Who wrote, for the cause of a copy: the line is looked up when it is shown."""
-
-    __slots__ = ("_caller",)
-
-    def __init__(self) -> None:
-        self._caller = Caller.now()
-
-    def __str__(self) -> str:
-        return f"the host wrote it at {self._caller.line.short}"
 
 
 def watched(segment: Segment) -> Watch:
@@ -263,7 +256,7 @@ def watched(segment: Segment) -> Watch:
     _leave_ended()  # one of them may have been at the same place
     start, nbytes = segment.address, segment.nbytes
     if nbytes:
-        content = CONTENTS.around(start, start + nbytes, _moved)
+        content = CONTENTS.around(start, start + nbytes)
     else:
         content = Content(start, start, Ranges.EMPTY, Ranges.EMPTY)
     fresh = content.fresh
@@ -281,7 +274,10 @@ def watched(segment: Segment) -> Watch:
 
 
 class _End(weakref.ref[Segment]):
-    """Is called back when a segment ends. That is done in C, where no interrupt is heard."""
+    """A weak reference that is called back when its segment ends: `del b` appends it to `_ENDED`.
+
+    That is done in C, where no interrupt is heard.
+    """
 
     __slots__ = ("leave",)
     leave: "Callable[[], Coming]"
@@ -391,23 +387,12 @@ def wait_for(tickets: Iterable[Ticket], why: str = "", replicas: Sequence[Replic
                         owner.has_told(ticket)
             if isinstance(origin, tuple):
                 wait_for(cast("tuple[Ticket, ...]", origin), why, replicas)
-            if not error.is_placed and isinstance(origin, KernelWrite):
+            if not error.is_placed and isinstance(origin, Writer):
                 error.location = origin.caller.location
             raise
         finally:
             if started:
                 note_wait(ticket, time.perf_counter() - started, why, replicas)
-
-
-def _moved(old: Content, new: Content) -> None:
-    """A content became a part of another."""
-    old.changed()
-    for watch in old.watches:
-        watch.content = new
-        new.watches.append(watch)
-    for owner in {replica.owner for replica in old.replicas}:
-        owner.room.moved_to(new)
-    old.replicas.clear()
 
 
 def _grown(content: Content, missing: Ranges) -> Ranges:
@@ -417,11 +402,11 @@ def _grown(content: Content, missing: Ranges) -> Ranges:
     takes some log n copies and fetches less than twice what it reads.
     """
     start, stop = missing.hull
-    scan = content.scan
-    if start == scan.stop and len(missing) == 1:
-        stop = max(stop, min(start + 2 * scan.size, content.stop))
+    last, size = content.scan
+    if start == last and len(missing) == 1:
+        stop = max(stop, min(start + 2 * size, content.stop))
         first, _ = (Ranges.span(start, stop) - content.host).ends
         missing |= Ranges(*first)
         stop = missing.hull[1]
-    content.scan = Scan(stop, missing.nbytes)
+    content.scan = stop, missing.nbytes
     return missing

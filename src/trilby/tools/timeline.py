@@ -13,19 +13,14 @@ from trilby.data.ranges import Ranges
 from trilby.dataclass import dataclass
 from trilby.oracle.excess import CopyMade
 from trilby.oracle.trace import Trace
+from trilby.runtime.launch_buffers import Writer
 from trilby.runtime.ledger import Copy, copy_of
-from trilby.runtime.profiling import Command
-from trilby.runtime.tracing import (
-    Moment,
-    SeenCall,
-    SeenCompilation,
-    SeenCopy,
-    SeenLaunch,
-    SeenWait,
-    TracedRun,
-)
+from trilby.runtime.profile import Command
+from trilby.runtime.replicas import Moved
+from trilby.runtime.tracing import Moment, SeenCommand, SeenWork, TracedRun
 from trilby.source import Location
 from trilby.tools.movements import name_of_copy
+
 
 # --------------------------------------------------------------------------------------------- ways
 # Which write a copy carries, and which access needed it: from a recorded trace.
@@ -150,13 +145,13 @@ class _Making:
     def __init__(self, run: TracedRun) -> None:
         self.run = run
         self.touched: dict[int, Slice] = {}
-        self.copied: list[tuple[SeenCopy, Slice]] = []
-        self.waits: list[tuple[SeenWait, Slice]] = []
+        self.copied: list[tuple[SeenCommand, Slice]] = []
+        self.waits: list[tuple[SeenWork, Slice]] = []
         self.next_touch = 0
         behind = [
             seen.moment.at - times.began + times.queued
             for seen in run.book.seen
-            if isinstance(seen, SeenLaunch | SeenCopy) and not _is_by_host_clock(seen.command)
+            if isinstance(seen, SeenCommand) and not _is_by_host_clock(seen.command)
             if (times := seen.command.times) is not None and times.began is not None
         ]
         self.behind = min(behind, default=0.0)
@@ -168,17 +163,12 @@ class _Making:
 
     def of_seen(self) -> Iterator[Slice]:
         for seen in self.run.book.seen:
-            match seen:
-                case SeenLaunch():
-                    yield from self._launch(seen)
-                case SeenCopy():
-                    yield self._copy(seen)
-                case SeenWait():
-                    yield self._wait(seen)
-                case SeenCompilation():
-                    yield from self._compilation(seen)
-                case SeenCall(moment, began, function):
-                    yield self._host("compute", function, moment, began, moment.at)
+            if isinstance(seen, SeenWork):
+                yield self._work(seen)
+            elif isinstance(seen.of, Writer):
+                yield from self._launch(seen, seen.of)
+            else:
+                yield self._copy(seen, seen.of)
 
     def _span(self, command: Command, noted: float) -> tuple[float, float]:
         """Begin and end of some work of the device, in seconds since the run began.
@@ -196,9 +186,9 @@ class _Making:
         begin, end = begin - self.run.began, end - self.run.began
         return Slice("host", kind, name, begin, max(end, begin + SHORTEST), moment.thread)
 
-    def _launch(self, seen: SeenLaunch) -> Iterator[Slice]:
-        moment, writer, command = seen
-        touches = list(self._touches_of(seen))
+    def _launch(self, seen: SeenCommand, writer: Writer) -> Iterator[Slice]:
+        moment, command = seen.moment, seen.command
+        touches = list(self._touches_of(seen.moment.touches, writer))
         if touches:  # of many passes that are told of at their end
             moment = self.run.book.trace.moments[touches[0]]
         at = min(moment.at, seen.moment.at)
@@ -215,16 +205,16 @@ class _Making:
         self.touched |= dict.fromkeys(touches, kernel)
         yield kernel
 
-    def _touches_of(self, seen: SeenLaunch) -> Iterator[int]:
+    def _touches_of(self, after: int, writer: Writer) -> Iterator[int]:
         """The touches of a launch: the one that follows, or, for passes, those that were told."""
-        touches, after = self.run.book.trace.touches, seen.moment.touches
-        kernel, place = seen.writer.kernel, self.run.place
+        touches = self.run.book.trace.touches
+        kernel, place = writer.kernel, self.run.place
         told = [
             number
             for number in range(self.next_touch, after)
             if touches[number].label == kernel
             and touches[number].place == place
-            and touches[number].location == seen.writer.caller.line
+            and touches[number].location == writer.caller.line
         ]
         if told:
             self.next_touch = after
@@ -233,8 +223,8 @@ class _Making:
             self.next_touch = after + 1
             yield after
 
-    def _copy(self, seen: SeenCopy) -> Slice:
-        copy = copy_of(seen.moved)
+    def _copy(self, seen: SeenCommand, moved: Moved) -> Slice:
+        copy = copy_of(moved)
         begin, end = self._span(seen.command, seen.moment.at)
         made = Slice(
             copy.direction, "copy", name_of_copy(copy), begin, end, 0, copy.location, copy=copy
@@ -246,21 +236,13 @@ class _Making:
         self.copied.append((seen, made))
         return made
 
-    def _wait(self, seen: SeenWait) -> Slice:
-        at = seen.moment.at
-        name = f"wait for {seen.where.buffer}" if seen.where.buffer else "wait"
-        wait = self._host("wait", name, seen.moment, at - seen.seconds, at)
-        wait.location = seen.where.location
-        wait.about = {"because": seen.where.why}
-        self.waits.append((seen, wait))
-        return wait
-
-    def _compilation(self, seen: SeenCompilation) -> Iterator[Slice]:
-        """The stages, which are known by their sums, one after the other."""
-        begin = seen.moment.at - sum(seen.spent.values())
-        for (function, stage), seconds in seen.spent.items():
-            yield self._host("compile", f"{stage} {function}", seen.moment, begin, begin + seconds)
-            begin += seconds
+    def _work(self, seen: SeenWork) -> Slice:
+        work = self._host(seen.kind, seen.name, seen.moment, seen.begin, seen.end)
+        work.location = seen.location
+        if seen.kind == "wait":
+            work.about = {"because": seen.why}
+            self.waits.append((seen, work))
+        return work
 
     def of_host_touches(self) -> Iterator[Slice]:
         """Accesses of the host; those of one line that follow each other are one."""
