@@ -144,9 +144,9 @@ def test_passes_come_one_after_the_other(native: NativeBackend, local: int) -> N
     memory = shared(native, rows)
     prepared = native.prepare(native.build(NOTE_PASS, 1), NDRange(1000, local), [memory])
     engine = native.engine
-    engine.submit_passes(prepared.record, 1, 1)
-    engine.submit_passes(prepared.record, 2, 150)  # the first may still be under way
-    last = engine.submit_passes(prepared.record, 152, 49)
+    engine.submit_kept(prepared.record, 1, 1)
+    engine.submit_kept(prepared.record, 2, 150)  # the first may still be under way
+    last = engine.submit_kept(prepared.record, 152, 49)
     engine.wait(last)
     expected = np.zeros(1000, np.int64)
     for row in rows[1:]:

@@ -176,28 +176,23 @@ class Engine:
         record[SEQUENCE] = 0
         try:
             self._kept.append(retained)  # first: Ctrl-C may come as soon as the queue has it
-            if count == 1 and not first:
-                self.submit_kept(record)
-            else:
-                self.submit_passes(record, first, count)
+            self.submit_kept(record, first, count)
         finally:  # without a call, after which an interrupt could be heard
             retained[0] = record[SEQUENCE]
         self._forget_done()
         return record[SEQUENCE]
 
-    def submit_kept(self, record: Record) -> int:
+    def submit_kept(self, record: Record, first: int = 0, count: int = 1) -> int:
         """The same for a record that somebody keeps. Its number says whether it was submitted."""
-        address = address_of_record(record)
-        while not (sequence := self.functions.submit(address)):
+        address, functions = address_of_record(record), self.functions
+        while True:
+            if count == 1 and not first:
+                sequence = functions.submit(address)
+            else:
+                sequence = functions.submit_passes(address, first, first + count - 1)
+            if sequence:
+                return sequence
             self._make_way()
-        return sequence
-
-    def submit_passes(self, record: Record, first: int, count: int) -> int:
-        """Begin a record that is run `count` times, with its pass counted from `first` on."""
-        address = address_of_record(record)
-        while not (sequence := self.functions.submit_passes(address, first, first + count - 1)):
-            self._make_way()
-        return sequence
 
     def _make_way(self) -> None:
         """See to it that the queue takes one more record: it has threads, and is not full."""

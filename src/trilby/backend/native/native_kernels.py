@@ -158,9 +158,7 @@ class NativePrepared:
         if self._reports:
             return self._submit_reporting(times, first_pass)
         self._mark = self.begun, record, record[SEQUENCE], times
-        if times == 1 and not first_pass:
-            return Ticket(engine, engine.submit_kept(record))
-        return Ticket(engine, engine.submit_passes(record, first_pass, times))
+        return Ticket(engine, engine.submit_kept(record, first_pass, times))
 
     def _submit_reporting(self, times: int, first_pass: int) -> Ticket:
         """The same for a kernel that prints, or that leaves what failed in four numbers."""
