@@ -233,6 +233,8 @@ def direct_form(
     context = params[0].arg if params else ""
     quoted = {call: _quoted(captured, call, resolve, context) for call in _dispatches(node)}
     changed: set[ast.AST] = set()
+    if not any(quoted.values()):
+        return node, frozenset()
 
     def find(part: ast.AST) -> ast.AST | None:
         inner = quoted.get(part) if isinstance(part, ast.Call) else None
