@@ -30,7 +30,6 @@ from trilby.data.dtypes import (
     I64,
     U32,
     U64,
-    Number,
     ScalarType,
     Type,
     round_to,
@@ -52,7 +51,6 @@ from trilby.model.op import Op, walk
 from trilby.model.ops import arith
 from trilby.model.ops.arith import Binary, Cast, Compare, Math, Unary
 from trilby.model.ops.core import Constant
-from trilby.model.ops.grid import Grid
 from trilby.model.ops.memory import AtomicUpdate, CompareExchange, Extent, Load, Place, Store
 from trilby.model.value import Space, Value, VarType, pointee, space_of
 
@@ -82,13 +80,9 @@ _WRAPPING = (arith.Add, arith.Sub, arith.Mul)
 _SUPPORTED_MATH = frozenset({"min", "max", "abs", "clamp", "sign", "degrees", "radians"})
 
 
-def constant(writer: CFunctionWriter, op: Constant) -> None:
-    """A literal of the right type."""
-    writer.give_anywhere(op, literal(writer, op.literal, scalar(op.value.type)))
-
-
-def literal(writer: CFunctionWriter, number: Number, type_: ScalarType) -> Text:
+def literal(writer: CFunctionWriter, op: Constant) -> Text:
     """A number as C spells it; the lowest integers have no literal of their own."""
+    number, type_ = op.literal, scalar(op.value.type)
     if type_ is BOOL:
         return Text("true" if number else "false")
     if type_.is_float:
@@ -99,12 +93,6 @@ def literal(writer: CFunctionWriter, number: Number, type_: ScalarType) -> Text:
     if number == type_.lowest < 0 and type_.bits >= 32:
         return Text(f"({number + 1}{suffix} - 1)")
     return Text(f"{number}{suffix}", UNARY if number < 0 else 0)
-
-
-def grid(writer: CFunctionWriter, op: Grid) -> None:
-    """A field of the kernel context."""
-    context = writer.take(op.context)
-    writer.give_anywhere(op, Text(f"{context}->{op.field}", POSTFIX))
 
 
 def binary(writer: CFunctionWriter, op: Binary) -> None:
@@ -330,7 +318,13 @@ def size_variables(writer: CFunctionWriter, value: Value, type_: Type, name: str
 def find_arrays(writer: CFunctionWriter, param: Value, buffer: BufferType) -> None:
     """Find the arrays of a buffer once, where the function begins."""
     name = writer.texts[param].text
-    for array in (n for n in _used_fields(writer, param) if not is_fixed(buffer, n)):
+    # The top-level fields that the function itself touches, in order.
+    touched = dict.fromkeys(
+        next(path_steps(op.path))
+        for op in walk(writer.function.body)
+        if isinstance(op, Load | Store | Place | AtomicUpdate) and op.base is param
+    )
+    for array in (field for field in touched if not is_fixed(buffer, field)):
         local = writer.names.fresh(f"{name}_{array}")
         field = expect(Field, buffer.field(array))
         pointer = writer.module.structs.pointer(field.type, space_of(buffer))
@@ -345,17 +339,6 @@ def _reached(
     structs = writer.module.structs
     sizes = [writer.sizes_with[base][size].text for size in structs.accessor_sizes(buffer, name)]
     return f"{structs.accessor(buffer, name)}({', '.join([pointer, *sizes])})"
-
-
-def _used_fields(writer: CFunctionWriter, param: Value) -> list[str]:
-    """The top-level fields that the function itself touches, in order."""
-    return list(
-        dict.fromkeys(
-            next(path_steps(op.path))
-            for op in walk(writer.function.body)
-            if isinstance(op, Load | Store | Place | AtomicUpdate) and op.base is param
-        )
-    )
 
 
 def place(writer: CFunctionWriter, base: Value, path: str, indices: tuple[Value, ...]) -> Text:

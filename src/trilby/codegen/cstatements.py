@@ -432,8 +432,10 @@ def _promoted(part: Text, type_: Type) -> str:
 
 
 OP_RULES: Mapping[type[Op], Callable[[CFunctionWriter, Any], None]] = {
-    Constant: cexpressions.constant,
-    Grid: cexpressions.grid,
+    Constant: lambda writer, op: writer.give_anywhere(op, cexpressions.literal(writer, op)),
+    Grid: lambda writer, op: writer.give_anywhere(
+        op, Text(f"{writer.take(op.context)}->{op.field}", POSTFIX)
+    ),
     **dict.fromkeys(BINARIES, cexpressions.binary),
     **dict.fromkeys(COMPARES, cexpressions.compare),
     **dict.fromkeys(UNARIES, cexpressions.unary),

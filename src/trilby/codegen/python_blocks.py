@@ -455,10 +455,6 @@ def _return(writer: BlockWriter, op: Return) -> None:
     writer.run(op, ast.Return(trees[0] if trees else None))
 
 
-def _leave(writer: BlockWriter, op: Break | Continue) -> None:
-    writer.run(op, ast.Break() if isinstance(op, Break) else ast.Continue())
-
-
 def _if(writer: BlockWriter, op: HostIf) -> None:
     (condition,) = writer.take(op.condition)
     writer.settle()
@@ -524,8 +520,8 @@ EMITTED: dict[type[Op], Emit] = {
     Store: _store,
     Extent: _extent,
     Return: _return,
-    Break: _leave,
-    Continue: _leave,
+    Break: lambda writer, op: writer.run(op, ast.Break()),
+    Continue: lambda writer, op: writer.run(op, ast.Continue()),
     HostValue: _host_value,
     HostRun: _host_run,
     HostView: _access,

@@ -4,10 +4,9 @@ Work items run one after the other, x fastest, so a kernel without races has one
 Items that wait for each other take turns in `_run_in_step`.
 """
 
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import field
 from itertools import product
-from typing import TypeAlias
 
 from trilby.backend.group_size import rounded_up
 from trilby.backend.interpreter.kernel_arguments import POISON
@@ -24,7 +23,6 @@ from trilby.errors import (
 )
 from trilby.model.op import walk
 from trilby.model.ops.core import Var, VarLoad
-from trilby.source import Location
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,50 +114,37 @@ def work_items(group: WorkGroup) -> Iterator[WorkItem]:
 
 def _run_in_step(program: KernelProgram, group: WorkGroup, arguments: Sequence[object]) -> None:
     """Run all items from barrier to barrier; they must all come to the same one."""
-    run: Callable[..., Generator[tuple[str, int]]] = program.run
-    items = [(item, run(item, *arguments)) for item in work_items(group)]
+    items = list(work_items(group))
+    runs: list[Generator[object]] = [program.run(item, *arguments) for item in items]
     while True:
-        places = [_advance(program, item, running) for item, running in items]
+        places: list[object] = []  # what each item yields at its barrier; None where it has ended
+        for item, run in zip(items, runs, strict=True):
+            try:
+                places.append(next(run, None))
+            except TRAPS as error:
+                raise explained(error, program, item) from None
         if any(place != places[0] for place in places):
-            raise _diverged(program, [item for item, _ in items], places)
+            raise _diverged(program, items, places)
         if places[0] is None:
             return
 
 
-Stop: TypeAlias = tuple[str, int] | None
-"""The barrier at which a work item waits; None where it has ended."""
-
-
-def _advance(program: KernelProgram, item: WorkItem, running: Generator[tuple[str, int]]) -> Stop:
-    try:
-        return next(running, None)
-    except TRAPS as error:
-        raise explained(error, program, item) from None
-
-
 def _diverged(
-    program: KernelProgram, items: list[WorkItem], places: list[Stop]
+    program: KernelProgram, items: list[WorkItem], places: list[object]
 ) -> KernelDivergenceError:
     """Two items of the group that came to different places."""
     other = next(n for n, place in enumerate(places) if place != places[0])
+    waits = {n: known(program.barrier(places[n]).location) for n in (0, other) if places[n]}
     told = [
-        f"work item {items[n]} waits at {_barrier_location(program, place)}"
-        if (place := places[n])
-        else f"work item {items[n]} has ended"
+        f"work item {items[n]} {f'waits at {waits[n]}' if n in waits else 'has ended'}"
         for n in (0, other)
     ]
-    waits = next(place for place in places if place is not None)
     return KernelDivergenceError(
         f"the work items of a group part at a barrier: {told[0]}, {told[1]}",
         advice="let all work items of a group reach the same barriers: move it out of the `if` or "
         "loop, and put no `return` before it",
-        location=_barrier_location(program, waits),
+        location=next(iter(waits.values())),
     )
-
-
-def _barrier_location(program: KernelProgram, place: tuple[str, int]) -> Location | None:
-    lines = [line for line in program.lines if line.text.strip() == f"yield {place!r}"]
-    return known(lines[0].op.location) if lines and lines[0].op else None
 
 
 def explained(error: Exception, program: KernelProgram, item: WorkItem) -> TrilbyError:

@@ -17,7 +17,6 @@ from trilby.data.dtypes import SCALARS
 from trilby.data.ndrange import NDRange
 from trilby.dataclass import dataclass
 from trilby.errors import TrilbyError
-from trilby.model.ops.grid import Barrier
 
 Ids = tuple[int, int, int]
 
@@ -103,13 +102,6 @@ def record(
                 if ids(item) in wanted:
                     recording.run(program, item, partial(program.run, item, *arguments))
     return recording
-
-
-def barrier_scope(program: KernelProgram, stop: object) -> str:
-    """Which memory the barrier orders at which an item stopped."""
-    text = f"yield {stop!r}"
-    ops = (line.op for line in program.lines if line.text.strip() == text)
-    return next((op.scope for op in ops if isinstance(op, Barrier)), "both")
 
 
 def _run_in_step(

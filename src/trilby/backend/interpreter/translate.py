@@ -28,6 +28,7 @@ from trilby.errors import BuildError
 from trilby.model.intrinsics import INTRINSICS
 from trilby.model.op import Func
 from trilby.model.ops.debug import Print
+from trilby.model.ops.grid import Barrier
 from trilby.source import Location, printable
 
 _BUILTINS = frozenset({*dir(builtins), "__builtins__"})
@@ -54,6 +55,15 @@ class KernelProgram:
     def source(self) -> str:
         """The Python text."""
         return "\n".join(line.text for line in self.lines) + "\n"
+
+    def barrier(self, place: object) -> Barrier:
+        """The barrier at which a work item waits that has yielded this."""
+        text = f"yield {place!r}"
+        return next(
+            line.op
+            for line in self.lines
+            if isinstance(line.op, Barrier) and line.text.strip() == text
+        )
 
     def trail(self, traceback: TracebackType | None) -> list[PythonLine]:
         """The lines that were running when an error arose, outermost first."""

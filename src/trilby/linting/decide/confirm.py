@@ -8,7 +8,7 @@ import numpy as np
 
 from trilby.analysis.reach import KernelGraph
 from trilby.backend.base import Scalar, StructArgument
-from trilby.backend.interpreter.item_recording import ItemRecording, Recorded, barrier_scope, record
+from trilby.backend.interpreter.item_recording import ItemRecording, Recorded, record
 from trilby.backend.interpreter.kernel_arguments import Given, InterpreterMemory, bind
 from trilby.backend.interpreter.translate import KernelProgram, translate
 from trilby.data.dtypes import ScalarType
@@ -83,7 +83,7 @@ class Examples:
         """How many barriers for that memory an item had behind it."""
         scope = "global" if access.memory in recording.buffers else "local"
         stops = recording.stops.get(access.item, [])[: access.barriers]
-        return sum(barrier_scope(self.program, stop) in {scope, "both"} for stop in stops)
+        return sum(self.program.barrier(stop).scope in {scope, "both"} for stop in stops)
 
     def _run(self, example: Example, fill: int) -> ItemRecording:
         given = list(self.arguments(example, fill))
