@@ -14,10 +14,10 @@ PoCL 3.0 may do so for ever for vectors of 64 bytes, see `tests/backend/test_dri
 import sys
 import time
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
-from itertools import chain, repeat
+from itertools import repeat
 from operator import length_hint
 from typing import Any, cast
 
@@ -50,6 +50,8 @@ _RESTLESS_SECONDS = 60e-6
 _PAUSE_SHARE = 1 / 32
 _LONGEST_PAUSE = 1e-3
 
+_MEASURES = cl.command_queue_properties.PROFILING_ENABLE
+_MOMENTS = "queued", "start", "end"
 _STATUS = cl.event_info.COMMAND_EXECUTION_STATUS
 _RUNNING = cast("int", cl.command_execution_status.RUNNING)
 _COMPLETE = cast("int", cl.command_execution_status.COMPLETE)
@@ -94,30 +96,23 @@ class OpenCLQueue:
     by_host_clock = False
 
     def __init__(
-        self,
-        cl_device: cl.Device,
-        context: cl.Context,
-        device: DeviceInfo,
-        compute: "OpenCLQueue | None" = None,
+        self, context: cl.Context, device: DeviceInfo, compute: "OpenCLQueue | None" = None
     ) -> None:
         self.context = context
         self.device = device
         self.compute = compute or self
         self.is_open = True
-        self.told_slow = ""
-        """The last kernel of which a user was told that the driver is compiling it."""
-        self.given_up = ""
-        """The kernel that the driver was compiling when Ctrl-C came."""
+        self.told_slow = self.given_up = ""
+        """The kernels that the driver was compiling when a user was told so, and at Ctrl-C."""
         self.moment = 0
         self.lock = new_rlock()
         """For submitting commands; reading and dropping those that are over needs `_polling`."""
         self.events: deque[tuple[Any, ...]] = deque()
         self.numbers = iter(range(1, ALL_NUMBERS))
         # Measuring costs time for each command: there is a queue for it, where the device can.
-        measuring = cl_device.queue_properties & cl.command_queue_properties.PROFILING_ENABLE
-        self.driver_queue = cl.CommandQueue(context, cl_device)
-        self._idle_queue = cl.CommandQueue(
-            context, cl_device, cast("cl.command_queue_properties", measuring)
+        measuring = context.devices[0].queue_properties & _MEASURES
+        self.driver_queue, self._idle_queue = (
+            cl.CommandQueue(context, None, cast("Any", one)) for one in (0, measuring)
         )
         self._polling = new_lock()
         self._flushed = 0
@@ -149,24 +144,16 @@ class OpenCLQueue:
         what: str,
         after: Sequence[Ticket],
         command: Callable[..., cl.Event],
+        nbytes: int,
         *arguments: Any,
-        times: int = 1,
-        runs: Iterable[Any] | None = None,
-        settings: Iterable[None] | None = None,
-        nbytes: int | None = None,
     ) -> Ticket:
-        """Give the driver a command so often: it takes the queue, arguments, and a wait list.
-
-        Each of `runs` says what that run does, and each of `settings` is made before its run.
-        """
-        if nbytes == 0:
+        """Copy or fill: give the driver a command that takes the queue, arguments, a wait list."""
+        if not nbytes:
             return Ticket(self, self.submitted)
         waits = self.wait_list(after)
         with explained(self.device, what), self.lock:
-            enqueue = partial(command, self.driver_queue, *arguments)
-            enqueued = map(enqueue, chain((waits,), repeat(None, times - 1)))
-            steps = settings or repeat(None), enqueued, self.numbers, runs or repeat(what)
-            self.events.extend(zip(*steps, strict=False))
+            enqueued = map(partial(command, self.driver_queue, *arguments), (waits,))
+            self.events.extend(zip(enqueued, self.numbers, repeat(what), strict=False))
             number = self.submitted
         self.keep_going()
         return Ticket(self, number)
@@ -303,7 +290,14 @@ class OpenCLQueue:
         if failure is not None:
             self._failures[number] = failure
         elif self._measuring:
-            self._times[number] = _times_of(event)
+            with suppress(cl.Error):  # the device does not measure
+                profile = event.profile
+                nanoseconds = (
+                    profile.start,
+                    profile.end - profile.start,
+                    profile.start - profile.queued,
+                )
+                self._times[number] = Times(*(max(one, 0) * 1e-9 for one in nanoseconds))
             if len(self._times) > MOST_TIMES:
                 del self._times[next(iter(self._times))]
 
@@ -316,12 +310,3 @@ class OpenCLQueue:
             return None
         message, location = asserts[number - 1]
         return assertion_failed(message, tuple(item), location)
-
-
-def _times_of(event: cl.Event) -> Times:
-    try:
-        profile = event.profile
-        queued, start, end = profile.queued, profile.start, profile.end
-    except cl.Error:  # the device does not measure
-        return Times(None, 0.0)
-    return Times(start * 1e-9, max(end - start, 0) * 1e-9, max(start - queued, 0) * 1e-9)
