@@ -17,7 +17,6 @@ from trilby.locks import computed_once
 from trilby.options import driver_variables, pocl_cache_folder
 
 _ORDER: tuple[Kind, ...] = ("gpu", "accelerator", "cpu", "software")
-_WIDE_ATOMICS = {"cl_khr_int64_base_atomics", "cl_khr_int64_extended_atomics"}
 
 
 class OpenCLFamily:
@@ -117,7 +116,7 @@ def _describe(device: cl.Device, index: int) -> DeviceInfo:
     has = {
         "f64": "cl_khr_fp64" in extensions,
         "f16": "cl_khr_fp16" in extensions,
-        "i64_atomics": extensions >= _WIDE_ATOMICS,
+        "i64_atomics": extensions >= {"cl_khr_int64_base_atomics", "cl_khr_int64_extended_atomics"},
         # Others copy behind the host's back, or keep caches of their own.
         "shared_memory": _kind(device) == "cpu",
     }

@@ -28,9 +28,8 @@ import numpy as np
 import pyopencl as cl
 from pyopencl import tools
 
-# `cl.Program.build` sends whatever a compiler says through Python's warnings, which only a
-# filter for the whole process could stop. The program that it wraps does not.
-# `cl.enqueue_copy` and `cl.enqueue_fill_buffer` are written in Python: see `opencl_queue`.
+# `cl.Program.build` sends what compilers say through Python's warnings, which only a filter for the
+# whole process could stop. `cl.enqueue_copy` and others are written in Python: see `opencl_queue`.
 from pyopencl._cl import (
     _enqueue_fill_buffer,  # pyright: ignore[reportPrivateUsage]
     _enqueue_read_buffer,  # pyright: ignore[reportPrivateUsage]
@@ -69,13 +68,10 @@ from trilby.stages import stage
 
 KEPT_SHARE = 8
 """Of the memory of a device, one part in so many may be kept for later."""
-
 _EXACT_BITS = 24
 """The pool rounds sizes up to numbers of so many digits: 16 MiB are exact, 4 GiB to 256 bytes."""
-
 HURRY = 32
 """After so many launches the driver is told to begin them; a wait tells it earlier."""
-
 REBUILDS = 3
 """How often a program without its kernel is built again, each time as another program."""
 
@@ -95,7 +91,7 @@ class OpenCLMemory:
 
     nbytes: int
     context: cl.Context
-    buffer: cl.MemoryObjectHolder | None
+    buffer: cl.Buffer | None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -148,7 +144,8 @@ class OpenCLPrepared:
         except IndexError:
             self.kernel = cl.Kernel(executable.program, executable.code.entry)
         # `set_arg` takes 9 µs to find out that these are bytes, and this 0.2.
-        self._set_bytes: Callable[[int, Any], None] = self.kernel._set_arg_buf  # noqa: SLF001  # pyright: ignore -- not in its stubs
+        setter = self.kernel._set_arg_buf  # noqa: SLF001  # pyright: ignore -- not in its stubs
+        self._set_bytes = cast("Callable[[int, Any], None]", setter)
         for position, argument in enumerate(arguments):
             self.replace(position, argument)
         for position, extent in enumerate(size.padded, len(arguments)):
@@ -188,7 +185,8 @@ class OpenCLPrepared:
         is_new = self._local not in executable.launched  # then the driver may compile
         executable.launched.add(self._local)
         if is_new or code.asserts:
-            finds = chain(repeat(None, times - 1), (self._give_report(),))
+            find = self._give_report() if code.asserts else None
+            finds = chain(repeat(None, times - 1), (find,))
             runs = zip(runs, finds, repeat(self._name if is_new else ""))
         settings: Iterable[None] = repeat(None)
         if code.takes_pass:
@@ -205,11 +203,9 @@ class OpenCLPrepared:
         queue.keep_going()
         return Ticket(queue, number)
 
-    def _give_report(self) -> Callable[[], TrilbyError | None] | None:
-        """Give the kernel four zeros, if it asserts; the result finds what failed in them."""
+    def _give_report(self) -> Callable[[], TrilbyError | None]:
+        """Give the kernel four zeros for its assertions; the result finds there what failed."""
         code, queue = self.executable.code, self._queue
-        if not code.asserts:
-            return None
         flags = cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR
         with explained(queue.device, self._what):
             report = cl.Buffer(queue.context, flags, hostbuf=np.zeros(4, np.int32))
@@ -295,40 +291,32 @@ class OpenCLBackend:
         about = cl.kernel_work_group_info.WORK_GROUP_SIZE
         items = kernel.get_work_group_info(about, self._cl_device)
         limits = GroupLimits(items, tuple(self._cl_device.max_work_item_sizes))
+        limits = limited_by_stack(limits, arrays, self.device)
+        asserts, prints = bool(code.asserts), "printf(" in code.text
         return OpenCLKernel(
-            self.context,
-            program,
-            code,
-            limited_by_stack(limits, arrays, self.device),
-            source=code.text,
-            asserts=bool(code.asserts),
-            prints="printf(" in code.text,
-            spare=[kernel],
+            self.context, program, code, limits, code.text, asserts, prints, [kernel]
         )
 
     def allocate(self, nbytes: int) -> OpenCLMemory:
         """A buffer that kernels may read and write, and that no command uses."""
         self.compute.check_open()
         size = max(nbytes, 1)  # OpenCL has no buffer of no bytes
+        largest, pool = self.device.buffer_bytes, self.pool
         for _ in range(2):
             self._drop_unused()
             # Drivers for CPUs give more than there is, and the system ends the process later.
-            has_room = self.pool.managed_bytes + size <= self.device.memory_bytes
-            if has_room and size <= self.device.buffer_bytes:
+            if size <= largest and pool.managed_bytes + size <= self.device.memory_bytes:
                 with explained(self.device, f"allocating {nbytes} bytes"), suppress(cl.MemoryError):
-                    return OpenCLMemory(nbytes, self.context, self._new_buffer(size))
+                    has_bin = pool.alloc_size(pool.bin_number(size)) <= largest
+                    new = partial(cl.Buffer, self.context, cl.mem_flags.READ_WRITE)
+                    buffer = pool.allocate(size) if has_bin else new(size)
+                    self._memory_queue.finish()  # the pool's new memory is made there
+                    return OpenCLMemory(nbytes, self.context, cast("cl.Buffer", buffer))
             while self._freed:  # until what works on it has ended, well or badly
                 time.sleep(0.0002)
                 self._drop_unused()
-            self.pool.free_held()
-        raise failures.no_room(self.device, nbytes, self.pool.active_bytes)
-
-    def _new_buffer(self, size: int) -> cl.MemoryObjectHolder:
-        if self.pool.alloc_size(self.pool.bin_number(size)) > self.device.buffer_bytes:
-            return cl.Buffer(self.context, cl.mem_flags.READ_WRITE, size)
-        buffer = self.pool.allocate(size)
-        self._memory_queue.finish()  # the driver makes new memory there
-        return buffer
+            pool.free_held()
+        raise failures.no_room(self.device, nbytes, pool.active_bytes)
 
     def share(self, source: memoryview) -> OpenCLMemory | None:
         """The host's bytes, which a CPU's kernels read and write where they are."""
@@ -364,7 +352,7 @@ class OpenCLBackend:
         ):
             self.pool.free_held()
 
-    def buffer_of(self, memory: Memory) -> cl.MemoryObjectHolder:
+    def buffer_of(self, memory: Memory) -> cl.Buffer:
         """The buffer behind memory that was allocated here and not freed."""
         if not isinstance(memory, OpenCLMemory) or memory.context is not self.context:
             raise failures.foreign(self.device, memory)
@@ -420,7 +408,7 @@ class OpenCLBackend:
         region = rows.size, len(rows.starts(host.nbytes)), 1
         return buffer, host, (offset, 0, 0), (0, 0, 0), region, (rows.pitch, 0), (rows.pitch, 0)
 
-    def _span(self, memory: Memory, offset: int, nbytes: int) -> cl.MemoryObjectHolder:
+    def _span(self, memory: Memory, offset: int, nbytes: int) -> cl.Buffer:
         self.compute.check_open()
         buffer = self.buffer_of(memory)
         if offset < 0 or nbytes < 0 or offset + nbytes > memory.nbytes:

@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 from traceback import walk_stack
+from typing import cast
 
 from trilby.at_exit import PROGRAM_END, EndStep
 from trilby.errors import DeviceUnavailableError
@@ -19,8 +20,6 @@ from trilby.locks import hold_over_forks
 
 _CALLERS = "trilby.backend.opencl", "trilby.backend.background"
 """Only modules whose names begin with these call drivers."""
-_LONGEST_WAIT = 2.0
-"""Seconds. By then a thread is in a call that does not end, so nothing comes back from it."""
 
 
 class Drivers:
@@ -51,7 +50,7 @@ def check_drivers(*, opening: bool = False) -> None:
 
 def _leave() -> None:
     """Wait until no other thread is in a function that may call a driver."""
-    latest = time.monotonic() + _LONGEST_WAIT
+    latest = time.monotonic() + 2  # by then nothing comes back from a driver that has a thread
     while time.monotonic() < latest:
         tops = sys._current_frames()  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
         del tops[threading.get_ident()]
@@ -74,11 +73,10 @@ def keep_all() -> None:
     """Never release what the drivers have: that would wait, maybe for ever.
 
     Python ends all objects when a program ends, but for those that are used once more than it
-    knows. These here are the objects of the modules that call drivers, with all that they hold,
-    such as memory of the host that kernels may still write.
+    knows: here the objects of the modules that call drivers, with all that they hold.
     """
     for one in gc.get_objects():
-        if str(getattr(type(one), "__module__", "")).startswith(_CALLERS):
+        if str(getattr(cast("object", type(one)), "__module__", "")).startswith(_CALLERS):
             ctypes.pythonapi.Py_IncRef(ctypes.py_object(one))
 
 
