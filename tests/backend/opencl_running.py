@@ -41,8 +41,7 @@ class Gate:
     @classmethod
     def on(cls, backend: OpenCLBackend) -> "Gate":
         user = cl.UserEvent(backend.context)
-        cl_device = backend.context.devices[0]
-        queue = OpenCLQueue(cl_device, backend.context, backend.device, backend.compute)
+        queue = OpenCLQueue(backend.context, backend.device, backend.compute)
         queue.events.extend(zip((user,), queue.numbers, ("opening a gate",), strict=False))
         return cls(user, Ticket(queue, 1))
 

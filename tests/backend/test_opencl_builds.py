@@ -49,11 +49,15 @@ def test_ctrl_c_ends_the_wait_for_a_build(
 ) -> None:
     go_on, over = threading.Event(), threading.Event()
 
-    def compile_for_long(*_: object) -> None:
-        go_on.wait()
-        over.set()
+    class SlowProgram:
+        def __init__(self, *_: object) -> None:
+            pass
 
-    monkeypatch.setattr(opencl_device, "_build", compile_for_long)
+        def _build(self, *_: object) -> None:
+            go_on.wait()
+            over.set()
+
+    monkeypatch.setattr(opencl_device, "_Program", SlowProgram)
     with pytest.raises(KeyboardInterrupt):
         with_ctrl_c(lambda: build(opencl, SCALE, "scale"))
     assert not over.is_set()

@@ -18,7 +18,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import field
+from dataclasses import field, replace
 from functools import partial
 from itertools import chain, islice, repeat
 from operator import length_hint
@@ -28,9 +28,8 @@ import numpy as np
 import pyopencl as cl
 from pyopencl import tools
 
-# `cl.Program.build` sends whatever a compiler says through Python's warnings, which only a
-# filter for the whole process could stop. The program that it wraps does not.
-# `cl.enqueue_copy` and `cl.enqueue_fill_buffer` are written in Python: see `opencl_queue`.
+# `cl.Program.build` sends what compilers say through Python's warnings, which only a filter for the
+# whole process could stop. `cl.enqueue_copy` and others are written in Python: see `opencl_queue`.
 from pyopencl._cl import (
     _enqueue_fill_buffer,  # pyright: ignore[reportPrivateUsage]
     _enqueue_read_buffer,  # pyright: ignore[reportPrivateUsage]
@@ -69,18 +68,10 @@ from trilby.stages import stage
 
 KEPT_SHARE = 8
 """Of the memory of a device, one part in so many may be kept for later."""
-
 _EXACT_BITS = 24
 """The pool rounds sizes up to numbers of so many digits: 16 MiB are exact, 4 GiB to 256 bytes."""
-
-_WIDEST_NUMBER = 8
-"""Memory of the host begins where any number may; wider things see to their own places."""
-
-_PAUSE_SECONDS = 0.0002
-
 HURRY = 32
 """After so many launches the driver is told to begin them; a wait tells it earlier."""
-
 REBUILDS = 3
 """How often a program without its kernel is built again, each time as another program."""
 
@@ -100,7 +91,7 @@ class OpenCLMemory:
 
     nbytes: int
     context: cl.Context
-    buffer: cl.MemoryObjectHolder | None
+    buffer: cl.Buffer | None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -119,37 +110,6 @@ class OpenCLKernel:
     prints: bool
     spare: list[cl.Kernel]
     launched: set[tuple[int, ...]] = field(default_factory=set[tuple[int, ...]])
-
-
-def build_kernel(queue: OpenCLQueue, code: Generated) -> tuple[_Program, cl.Kernel]:
-    """Build a program and take its kernel; build past entries of the driver's cache without it.
-
-    A build that Ctrl-C came before goes on in its thread, and nobody hears of its result.
-    """
-    name, text = code.entry.removeprefix(OWN), code.text
-    context, device = queue.context, queue.device
-    for rebuild in range(1, REBUILDS + 2):
-        program = _Program(context, text)
-        build = BackgroundCall(partial(_build, program, context), daemon=True)
-        wait_until_over(build.is_alive, partial(queue.tell_slow, name))
-        try:
-            build()
-        except cl.Error as error:
-            log = program.get_build_info(context.devices[0], cl.program_build_info.LOG)
-            raise failures.refused_code(device, name, text, str(log or error)) from error
-        try:
-            return program, cl.Kernel(program, code.entry)
-        except cl.Error as error:
-            if error.code != _NO_SUCH_KERNEL or rebuild > REBUILDS:
-                raise failures.not_prepared(device, name, error) from error
-        tell("info", "the driver's cache of `%s` is damaged: it is built again", name)
-        ctypes.pythonapi.Py_IncRef(ctypes.py_object(program))  # PoCL aborts where it is released
-        text += f"\ntypedef int trilby_built_again_{rebuild};\n"  # a comment makes no difference
-    raise AssertionError
-
-
-def _build(program: _Program, context: cl.Context) -> None:
-    program._build(_BUILD_OPTIONS, context.devices)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] -- see the import
 
 
 class OpenCLPrepared:
@@ -184,7 +144,8 @@ class OpenCLPrepared:
         except IndexError:
             self.kernel = cl.Kernel(executable.program, executable.code.entry)
         # `set_arg` takes 9 µs to find out that these are bytes, and this 0.2.
-        self._set_bytes: Callable[[int, Any], None] = self.kernel._set_arg_buf  # noqa: SLF001  # pyright: ignore -- not in its stubs
+        setter = self.kernel._set_arg_buf  # noqa: SLF001  # pyright: ignore -- not in its stubs
+        self._set_bytes = cast("Callable[[int, Any], None]", setter)
         for position, argument in enumerate(arguments):
             self.replace(position, argument)
         for position, extent in enumerate(size.padded, len(arguments)):
@@ -212,45 +173,44 @@ class OpenCLPrepared:
         return _new_ticket((queue, number, None))
 
     def _submit_checked(self, times: int, first_pass: int, after: Sequence[Ticket]) -> Ticket:
-        queue, executable = self._queue, self.executable
+        queue, executable, code = self._queue, self.executable, self.executable.code
         moment = queue.moment
         queue.check_open()
         for memory in self._memories.values():  # OpenCL does not keep it for a kernel object
             self._backend.buffer_of(memory)
         if executable.prints and sys.stdout is not None:
             sys.stdout.flush()  # what the host printed comes first
+        waits = queue.wait_list(after)
         runs: Iterable[Any] = self._runs
         is_new = self._local not in executable.launched  # then the driver may compile
         executable.launched.add(self._local)
-        if is_new or executable.asserts:
-            finds = chain(repeat(None, times - 1), (self._report(),))
+        if is_new or code.asserts:
+            find = self._give_report() if code.asserts else None
+            finds = chain(repeat(None, times - 1), (find,))
             runs = zip(runs, finds, repeat(self._name if is_new else ""))
         settings: Iterable[None] = repeat(None)
-        if executable.code.takes_pass:
+        if code.takes_pass:
             passes = np.arange(first_pass, first_pass + times, dtype=np.int32)
             settings = map(partial(self._set_bytes, self._pass_position), passes)
-        place = self.kernel, self._whole, self._local, None
-        command = cl.enqueue_nd_range_kernel
-        ticket = queue.submit(
-            self._what, after, command, *place, times=times, runs=runs, settings=settings
-        )
-        if executable.asserts or executable.prints or executable.code.takes_pass:
-            moment = -1
-        self._checked = moment
-        at_once = map(partial(command, queue.driver_queue, *place), repeat(None))
-        self._steps = zip(at_once, queue.numbers, self._runs, strict=False)
-        return ticket
+        with explained(queue.device, self._what), queue.lock:
+            place = queue.driver_queue, self.kernel, self._whole, self._local, None
+            enqueue = partial(cl.enqueue_nd_range_kernel, *place)
+            enqueued = map(enqueue, chain((waits,), repeat(None, times - 1)))
+            self._extend(zip(settings, enqueued, queue.numbers, runs, strict=False))
+            number = queue.submitted
+            self._steps = zip(map(enqueue, repeat(None)), queue.numbers, self._runs, strict=False)
+        self._checked = -1 if code.asserts or executable.prints or code.takes_pass else moment
+        queue.keep_going()
+        return Ticket(queue, number)
 
-    def _report(self) -> Callable[[], TrilbyError | None] | None:
-        """Give the kernel four zeros, if it asserts; the result finds what failed in them."""
-        code = self.executable.code
-        if not code.asserts:
-            return None
+    def _give_report(self) -> Callable[[], TrilbyError | None]:
+        """Give the kernel four zeros for its assertions; the result finds there what failed."""
+        code, queue = self.executable.code, self._queue
         flags = cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR
-        with explained(self._queue.device, self._what):
-            report = cl.Buffer(self._queue.context, flags, hostbuf=np.zeros(4, np.int32))
+        with explained(queue.device, self._what):
+            report = cl.Buffer(queue.context, flags, hostbuf=np.zeros(4, np.int32))
             self.kernel.set_arg(self._pass_position + code.takes_pass, report)
-        return partial(self._queue.failed_assertion, report, code.asserts)
+        return partial(queue.failed_assertion, report, code.asserts)
 
     def replace(self, position: int, argument: Argument) -> None:
         """Set another argument for the runs to come; OpenCL has read those of the others."""
@@ -276,9 +236,9 @@ class OpenCLBackend:
     def __init__(self, cl_device: cl.Device, device: DeviceInfo) -> None:
         self.device = device
         self.context = cl.Context([cl_device])
-        self.compute = OpenCLQueue(cl_device, self.context, device)
-        self.upload_queue = OpenCLQueue(cl_device, self.context, device, self.compute)
-        self.download_queue = OpenCLQueue(cl_device, self.context, device, self.compute)
+        self.compute = OpenCLQueue(self.context, device)
+        self.upload_queue = OpenCLQueue(self.context, device, self.compute)
+        self.download_queue = OpenCLQueue(self.context, device, self.compute)
         self._cl_device = cl_device
         self._memory_queue = cl.CommandQueue(self.context)
         allocator = tools.ImmediateAllocator(self._memory_queue, cl.mem_flags.READ_WRITE)
@@ -301,47 +261,62 @@ class OpenCLBackend:
         except BuildError as error:
             raise failures.blamed(error, graph) from error.__cause__
 
-    def build(self, code: Generated, arrays: WorkMemory = NO_ARRAYS) -> OpenCLKernel:
-        """Build a kernel of OpenCL C."""
+    def build(
+        self, code: Generated, arrays: WorkMemory = NO_ARRAYS, rebuilds: int = REBUILDS
+    ) -> OpenCLKernel:
+        """Build a kernel of OpenCL C; build past entries of the driver's cache that lack it.
+
+        A build that Ctrl-C came before goes on in its thread, and nobody hears of its result.
+        """
         self.compute.check_open()
-        program, kernel = build_kernel(self.compute, code)
+        name = code.entry.removeprefix(OWN)
+        program = _Program(self.context, code.text)
+        work = partial(program._build, _BUILD_OPTIONS, [self._cl_device])  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] -- see the import
+        build = BackgroundCall(work, daemon=True)
+        wait_until_over(build.is_alive, partial(self.compute.tell_slow, name))
+        try:
+            build()
+        except cl.Error as error:
+            log = program.get_build_info(self._cl_device, cl.program_build_info.LOG)
+            raise failures.refused_code(self.device, name, code.text, str(log or error)) from error
+        try:
+            kernel = cl.Kernel(program, code.entry)
+        except cl.Error as error:
+            if error.code != _NO_SUCH_KERNEL or not rebuilds:
+                raise failures.not_prepared(self.device, name, error) from error
+            tell("info", "the driver's cache of `%s` is damaged: it is built again", name)
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(program))  # PoCL aborts at its release
+            difference = f"\ntypedef int trilby_built_again_{rebuilds};\n"  # a comment is none
+            return self.build(replace(code, text=code.text + difference), arrays, rebuilds - 1)
         about = cl.kernel_work_group_info.WORK_GROUP_SIZE
         items = kernel.get_work_group_info(about, self._cl_device)
         limits = GroupLimits(items, tuple(self._cl_device.max_work_item_sizes))
+        limits = limited_by_stack(limits, arrays, self.device)
+        asserts, prints = bool(code.asserts), "printf(" in code.text
         return OpenCLKernel(
-            self.context,
-            program,
-            code,
-            limited_by_stack(limits, arrays, self.device),
-            source=code.text,
-            asserts=bool(code.asserts),
-            prints="printf(" in code.text,
-            spare=[kernel],
+            self.context, program, code, limits, code.text, asserts, prints, [kernel]
         )
 
     def allocate(self, nbytes: int) -> OpenCLMemory:
         """A buffer that kernels may read and write, and that no command uses."""
         self.compute.check_open()
         size = max(nbytes, 1)  # OpenCL has no buffer of no bytes
+        largest, pool = self.device.buffer_bytes, self.pool
         for _ in range(2):
             self._drop_unused()
             # Drivers for CPUs give more than there is, and the system ends the process later.
-            has_room = self.pool.managed_bytes + size <= self.device.memory_bytes
-            if has_room and size <= self.device.buffer_bytes:
+            if size <= largest and pool.managed_bytes + size <= self.device.memory_bytes:
                 with explained(self.device, f"allocating {nbytes} bytes"), suppress(cl.MemoryError):
-                    return OpenCLMemory(nbytes, self.context, self._new_buffer(size))
+                    has_bin = pool.alloc_size(pool.bin_number(size)) <= largest
+                    new = partial(cl.Buffer, self.context, cl.mem_flags.READ_WRITE)
+                    buffer = pool.allocate(size) if has_bin else new(size)
+                    self._memory_queue.finish()  # the pool's new memory is made there
+                    return OpenCLMemory(nbytes, self.context, cast("cl.Buffer", buffer))
             while self._freed:  # until what works on it has ended, well or badly
-                time.sleep(_PAUSE_SECONDS)
+                time.sleep(0.0002)
                 self._drop_unused()
-            self.pool.free_held()
-        raise failures.no_room(self.device, nbytes, self.pool.active_bytes)
-
-    def _new_buffer(self, size: int) -> cl.MemoryObjectHolder:
-        if self.pool.alloc_size(self.pool.bin_number(size)) > self.device.buffer_bytes:
-            return cl.Buffer(self.context, cl.mem_flags.READ_WRITE, size)
-        buffer = self.pool.allocate(size)
-        self._memory_queue.finish()  # the driver makes new memory there
-        return buffer
+            pool.free_held()
+        raise failures.no_room(self.device, nbytes, pool.active_bytes)
 
     def share(self, source: memoryview) -> OpenCLMemory | None:
         """The host's bytes, which a CPU's kernels read and write where they are."""
@@ -349,7 +324,7 @@ class OpenCLBackend:
         self._drop_unused()
         if source.readonly or not source.nbytes or "shared_memory" not in self.device.features:
             return None
-        if address_of(np.frombuffer(source, np.uint8)) % _WIDEST_NUMBER:
+        if address_of(np.frombuffer(source, np.uint8)) % 8:  # the widest number that kernels read
             return None
         flags = cl.mem_flags.READ_WRITE | cl.mem_flags.USE_HOST_PTR
         with explained(self.device, f"sharing {source.nbytes} bytes"):
@@ -377,7 +352,7 @@ class OpenCLBackend:
         ):
             self.pool.free_held()
 
-    def buffer_of(self, memory: Memory) -> cl.MemoryObjectHolder:
+    def buffer_of(self, memory: Memory) -> cl.Buffer:
         """The buffer behind memory that was allocated here and not freed."""
         if not isinstance(memory, OpenCLMemory) or memory.context is not self.context:
             raise failures.foreign(self.device, memory)
@@ -394,12 +369,11 @@ class OpenCLBackend:
         rows: Rows | None = None,
     ) -> Ticket:
         """Copy host bytes to `offset` in a buffer."""
-        place = self._span(memory, offset, source.nbytes), source, *_where(rows, offset, source)
-        command = partial(
-            _enqueue_write_buffer_rect if rows else _enqueue_write_buffer, is_blocking=False
-        )
-        what = "copying to the device"
-        return self.upload_queue.submit(what, after, command, *place, nbytes=source.nbytes)
+        write = _enqueue_write_buffer_rect if rows else _enqueue_write_buffer
+        command = partial(write, is_blocking=False)
+        place = self._place(memory, offset, source, rows)
+        what, nbytes = "copying to the device", source.nbytes
+        return self.upload_queue.submit(what, after, command, nbytes, *place)
 
     def download(
         self,
@@ -410,23 +384,31 @@ class OpenCLBackend:
         rows: Rows | None = None,
     ) -> Ticket:
         """Copy bytes of a buffer from `offset` to the host."""
-        place = self._span(memory, offset, target.nbytes), target, *_where(rows, offset, target)
-        command = partial(
-            _enqueue_read_buffer_rect if rows else _enqueue_read_buffer, is_blocking=False
-        )
-        what = "copying to the host"
-        return self.download_queue.submit(what, after, command, *place, nbytes=target.nbytes)
+        read = _enqueue_read_buffer_rect if rows else _enqueue_read_buffer
+        command = partial(read, is_blocking=False)
+        place = self._place(memory, offset, target, rows)
+        what, nbytes = "copying to the host", target.nbytes
+        return self.download_queue.submit(what, after, command, nbytes, *place)
 
     def fill(
         self, memory: Memory, offset: int, nbytes: int, byte: int, after: Sequence[Ticket] = ()
     ) -> Ticket:
         """Set every byte of a range."""
         place = self._span(memory, offset, nbytes), bytes((byte,)), offset, nbytes
-        return self.upload_queue.submit(
-            "filling memory", after, _enqueue_fill_buffer, *place, nbytes=nbytes
-        )
+        what, command = "filling memory", _enqueue_fill_buffer
+        return self.upload_queue.submit(what, after, command, nbytes, *place)
 
-    def _span(self, memory: Memory, offset: int, nbytes: int) -> cl.MemoryObjectHolder:
+    def _place(
+        self, memory: Memory, offset: int, host: memoryview, rows: Rows | None
+    ) -> tuple[Any, ...]:
+        """What OpenCL takes for a copy: buffer, host, and an offset or the rows of a rectangle."""
+        buffer = self._span(memory, offset, host.nbytes)
+        if rows is None:
+            return buffer, host, offset
+        region = rows.size, len(rows.starts(host.nbytes)), 1
+        return buffer, host, (offset, 0, 0), (0, 0, 0), region, (rows.pitch, 0), (rows.pitch, 0)
+
+    def _span(self, memory: Memory, offset: int, nbytes: int) -> cl.Buffer:
         self.compute.check_open()
         buffer = self.buffer_of(memory)
         if offset < 0 or nbytes < 0 or offset + nbytes > memory.nbytes:
@@ -455,11 +437,3 @@ class OpenCLBackend:
             queue.finish()
         self._freed.clear()
         self.pool.stop_holding()
-
-
-def _where(rows: Rows | None, offset: int, host: memoryview) -> tuple[Any, ...]:
-    """The place of a copy as OpenCL takes it: an offset, or the rows of a rectangle."""
-    if rows is None:
-        return (offset,)
-    region = rows.size, len(rows.starts(host.nbytes)), 1
-    return (offset, 0, 0), (0, 0, 0), region, (rows.pitch, 0), (rows.pitch, 0)

@@ -5,7 +5,8 @@ work is over: at first without a pause, then with pauses that are a small part o
 which costs as little time as waiting in the driver does.
 
 Ctrl-C is heard between two steps of Python. Submitting a command, noting its event and counting it
-are one call of C: `events.extend(zip(map(enqueue, …), numbers, …))`. So none is lost.
+are one call of C: `events.extend(zip(map(enqueue, …), numbers, …))`. So none is lost, as one could
+be in `cl.enqueue_copy`, which is written in Python.
 
 Drivers compile inside of a call, and some put a part of that off to the first launch of a kernel.
 PoCL 3.0 may do so for ever for vectors of 64 bytes, see `tests/backend/test_driver_faults.py`.
@@ -14,18 +15,15 @@ PoCL 3.0 may do so for ever for vectors of 64 bytes, see `tests/backend/test_dri
 import sys
 import time
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
-from itertools import chain, repeat
+from itertools import repeat
 from operator import length_hint
 from typing import Any, cast
 
 import numpy as np
 import pyopencl as cl
-
-# Not `cl.enqueue_copy`: it is written in Python, where Ctrl-C could come behind the command.
-from pyopencl._cl import _enqueue_read_buffer as read_buffer  # pyright: ignore[reportPrivateUsage]
 
 from trilby.backend.base import DeviceInfo, Ticket, Times
 from trilby.backend.failures import assertion_failed, closed, failed
@@ -42,7 +40,6 @@ ALL_NUMBERS = sys.maxsize
 SLOW_SECONDS = 5.0
 """After so long a user is told what the driver is doing. It is the time of this process on the
 processor, since drivers compile there: a busy machine is no reason to warn of a driver."""
-
 SLOW_SHARE = 12
 """So many times as long may pass by the clock, if nothing is computed."""
 
@@ -50,6 +47,7 @@ _RESTLESS_SECONDS = 60e-6
 _PAUSE_SHARE = 1 / 32
 _LONGEST_PAUSE = 1e-3
 
+_MEASURES = cl.command_queue_properties.PROFILING_ENABLE
 _STATUS = cl.event_info.COMMAND_EXECUTION_STATUS
 _RUNNING = cast("int", cl.command_execution_status.RUNNING)
 _COMPLETE = cast("int", cl.command_execution_status.COMPLETE)
@@ -81,11 +79,10 @@ def explained(device: DeviceInfo, what: str) -> Generator[None]:
 class OpenCLQueue:
     """One in-order queue: `(event, number, what it does)` of each command not known to be over.
 
-    What a command does is a text for errors. For launches of kernels that assert, or that the
-    driver may have to compile, it is that text, a function that reads from the device which
-    `assert` failed, and the name of the kernel to compile. `moment` changes when launches that are
-    prepared must be looked at again: memory was freed, the device closed, or the driver's queue is
-    another. `compute` is the device's queue for launches.
+    What a command does is a text for errors. If it is a launch that asserts, or one that the driver
+    may compile for, two things follow: what finds the `assert` that failed, and the kernel's name.
+    `moment` changes when prepared launches must be looked at again: memory was freed, the device
+    closed, or the driver's queue is another. `compute` is the device's queue for launches.
 
     Where Ctrl-C comes while the driver compiles for a first launch, and a user was told so, the
     device is given up: nobody waits for that driver again, which may never return.
@@ -94,30 +91,23 @@ class OpenCLQueue:
     by_host_clock = False
 
     def __init__(
-        self,
-        cl_device: cl.Device,
-        context: cl.Context,
-        device: DeviceInfo,
-        compute: "OpenCLQueue | None" = None,
+        self, context: cl.Context, device: DeviceInfo, compute: "OpenCLQueue | None" = None
     ) -> None:
         self.context = context
         self.device = device
         self.compute = compute or self
         self.is_open = True
-        self.told_slow = ""
-        """The last kernel of which a user was told that the driver is compiling it."""
-        self.given_up = ""
-        """The kernel that the driver was compiling when Ctrl-C came."""
+        self.told_slow = self.given_up = ""
+        """The kernels that the driver was compiling when a user was told so, and at Ctrl-C."""
         self.moment = 0
         self.lock = new_rlock()
         """For submitting commands; reading and dropping those that are over needs `_polling`."""
         self.events: deque[tuple[Any, ...]] = deque()
         self.numbers = iter(range(1, ALL_NUMBERS))
         # Measuring costs time for each command: there is a queue for it, where the device can.
-        measuring = cl_device.queue_properties & cl.command_queue_properties.PROFILING_ENABLE
-        self.driver_queue = cl.CommandQueue(context, cl_device)
-        self._idle_queue = cl.CommandQueue(
-            context, cl_device, cast("cl.command_queue_properties", measuring)
+        measuring = context.devices[0].queue_properties & _MEASURES
+        self.driver_queue, self._idle_queue = (
+            cl.CommandQueue(context, None, cast("Any", one)) for one in (0, measuring)
         )
         self._polling = new_lock()
         self._flushed = 0
@@ -149,24 +139,16 @@ class OpenCLQueue:
         what: str,
         after: Sequence[Ticket],
         command: Callable[..., cl.Event],
+        nbytes: int,
         *arguments: Any,
-        times: int = 1,
-        runs: Iterable[Any] | None = None,
-        settings: Iterable[None] | None = None,
-        nbytes: int | None = None,
     ) -> Ticket:
-        """Give the driver a command so often: it takes the queue, arguments, and a wait list.
-
-        Each of `runs` says what that run does, and each of `settings` is made before its run.
-        """
-        if nbytes == 0:
+        """Copy or fill: give the driver a command that takes the queue, arguments, a wait list."""
+        if not nbytes:
             return Ticket(self, self.submitted)
         waits = self.wait_list(after)
         with explained(self.device, what), self.lock:
-            enqueue = partial(command, self.driver_queue, *arguments)
-            enqueued = map(enqueue, chain((waits,), repeat(None, times - 1)))
-            steps = settings or repeat(None), enqueued, self.numbers, runs or repeat(what)
-            self.events.extend(zip(*steps, strict=False))
+            enqueued = map(partial(command, self.driver_queue, *arguments), (waits,))
+            self.events.extend(zip(enqueued, self.numbers, repeat(what), strict=False))
             number = self.submitted
         self.keep_going()
         return Ticket(self, number)
@@ -206,7 +188,7 @@ class OpenCLQueue:
         """See that the driver begins its commands, drop those that are over, and wait for some."""
         self.flush()
         if self.submitted - self.completed > MOST_UNDER_WAY:
-            self._await(self.submitted - MOST_UNDER_WAY // 2)
+            self.finish(self.submitted - MOST_UNDER_WAY // 2)
 
     def wait(self, number: int) -> None:
         """Return when a command is over; raise its failure, at every call."""
@@ -219,15 +201,13 @@ class OpenCLQueue:
                     advice="what only this device had is lost; start again with another device, "
                     "or with a kernel that its driver compiles sooner",
                 )
-            self._await(number)
+            self.finish(number)
         if number in self._failures:
             raise self._failures[number].with_traceback(None)
 
-    def finish(self) -> None:
-        """Return when all is over, well or badly."""
-        self._await(self.submitted)
-
-    def _await(self, number: int) -> None:
+    def finish(self, last: int | None = None) -> None:
+        """Return when a command is over, or else all are, well or badly."""
+        number = self.submitted if last is None else last
         compute = self.compute
         try:
             while number > self.completed:
@@ -288,11 +268,12 @@ class OpenCLQueue:
             if status > _COMPLETE:
                 break
             if status != _COMPLETE or self._measuring or command[-1].__class__ is not str:
-                self._note_end(*command[-3:], status)
+                self._note_end(command, status)
             events.popleft()  # behind all that Ctrl-C may leave undone
 
-    def _note_end(self, event: cl.Event, number: int, what: Any, status: int) -> None:
+    def _note_end(self, command: Any, status: int) -> None:
         """Remember how a command ended."""
+        event, number, what = command[-3:]
         what, find_failure, _ = (what, None, "") if isinstance(what, str) else what
         try:
             if status != _COMPLETE:
@@ -303,25 +284,23 @@ class OpenCLQueue:
         if failure is not None:
             self._failures[number] = failure
         elif self._measuring:
-            self._times[number] = _times_of(event)
+            with suppress(cl.Error):  # the device does not measure
+                profile = event.profile
+                nanoseconds = (
+                    profile.start,
+                    profile.end - profile.start,
+                    profile.start - profile.queued,
+                )
+                self._times[number] = Times(*(max(one, 0) * 1e-9 for one in nanoseconds))
             if len(self._times) > MOST_TIMES:
                 del self._times[next(iter(self._times))]
 
     def failed_assertion(self, report: cl.Buffer, asserts: Sequence[Any]) -> TrilbyError | None:
         """What a launch has to say: four numbers, which `assert` failed and in which work item."""
         found = np.zeros(4, np.int32)
-        read_buffer(self._idle_queue, report, found, is_blocking=True)  # the other one goes on
-        number, *item = found.tolist()
+        cl.enqueue_copy(self._idle_queue, found, report)  # the other one has later commands
+        number, x, y, z = found.tolist()
         if not number:
             return None
         message, location = asserts[number - 1]
-        return assertion_failed(message, tuple(item), location)
-
-
-def _times_of(event: cl.Event) -> Times:
-    try:
-        profile = event.profile
-        queued, start, end = profile.queued, profile.start, profile.end
-    except cl.Error:  # the device does not measure
-        return Times(None, 0.0)
-    return Times(start * 1e-9, max(end - start, 0) * 1e-9, max(start - queued, 0) * 1e-9)
+        return assertion_failed(message, (x, y, z), location)

@@ -21,7 +21,6 @@ from trilby.errors import DeviceUnavailableError
 from trilby.messages import tell
 
 PLATFORM = "Portable Computing Language"
-_POCL = "PoCL, the OpenCL driver for the CPU,"
 
 NO_DEVICES_ADVICE = (
     "PoCL needs a folder for its cache: set POCL_CACHE_DIR to one that can be written. "
@@ -35,10 +34,8 @@ _ADVICE = "see that `ld` works, and that there is room in POCL_CACHE_DIR or ~/.c
 
 LEAST_BYTES = 8 * 2**20
 """With less room for compiled kernels, which have a fraction of a megabyte, each process tries."""
-
 TRIAL_SECONDS = 300
 """A small kernel that has not run after so long never will."""
-
 TRIAL_PROGRAM = """
 import os, sys
 sys.path[:] = {path!r}
@@ -85,7 +82,7 @@ def refusal(
         return None
     concerns_linker = re.search(r"\bld\b|link", problem) and "space" not in problem
     return DeviceUnavailableError(
-        f"{_POCL} does not get a small kernel to run here: {problem}",
+        f"PoCL, the OpenCL driver for the CPU, does not get a small kernel to run here: {problem}",
         advice=_LINKER_ADVICE if concerns_linker else _ADVICE,
     )
 
