@@ -164,20 +164,18 @@ def _declared(function: Func, raw: Raw, found: Summary) -> Summary:
         reads = AccessMode.READS if name in raw.reads else AccessMode.UNTOUCHED
         access = reads | (AccessMode.WRITES if name in raw.writes else AccessMode.UNTOUCHED)
         for (_, path), done in ((root, a) for root, a in found.items() if root[0] == number):
-            if done not in access:
-                raise _undeclared(function, join_path(name, path), name, done & ~access)
+            if done in access:
+                continue
+            word = "writes" if AccessMode.WRITES in done & ~access else "reads"
+            place = join_path(name, path)
+            raise KernelTypeError(
+                f"the Python body of `{short_name(function.name)}` {word} `{place}`, and its "
+                "@tb.raw does not say so",
+                advice=f'add `{word}=("{name}",)`: what moves to and from a device follows from it',
+                location=None if function.location == NOWHERE else function.location,
+            )
         declared |= {(number, path): access for path in _data_paths(param.type) if access}
     return declared
-
-
-def _undeclared(function: Func, place: str, name: str, access: AccessMode) -> KernelTypeError:
-    word = "writes" if AccessMode.WRITES in access else "reads"
-    return KernelTypeError(
-        f"the Python body of `{short_name(function.name)}` {word} `{place}`, and its @tb.raw does "
-        "not say so",
-        advice=f'add `{word}=("{name}",)`: what moves to and from a device follows from it',
-        location=None if function.location == NOWHERE else function.location,
-    )
 
 
 def _data_paths(type_: Type) -> Iterator[str]:

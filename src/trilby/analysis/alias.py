@@ -106,16 +106,17 @@ class Things:
 
     def is_number(self, buffers: Points, part: "BufferPart") -> bool:
         """Whether a place is one number, and not a row, a struct or an array."""
-        types = [self.types[thing] for thing in buffers]
-        scalars = all(isinstance(type_at(type_, part.path), ScalarType) for type_ in types)
-        return scalars and all(index_count(t, part.path) == len(part.indices) for t in types)
+        return self._holds_numbers(buffers, part.path, len(part.indices))
 
     def is_line(self, buffers: Points, part: "BufferPart") -> bool:
         """Whether a view is that of an array with one dimension: its elements are numbers."""
         path = part.path if part.path.endswith(INDEX) else part.path + INDEX
+        return self._holds_numbers(buffers, path, 1)
+
+    def _holds_numbers(self, buffers: Points, path: str, indices: int) -> bool:
         types = [self.types[thing] for thing in buffers]
         scalars = all(isinstance(type_at(type_, path), ScalarType) for type_ in types)
-        return scalars and all(index_count(type_, path) == 1 for type_ in types)
+        return scalars and all(index_count(type_, path) == indices for type_ in types)
 
     def is_length(self, buffers: Points, name: str) -> bool:
         """Whether an attribute of some buffers is a length, which is no data."""

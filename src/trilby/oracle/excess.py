@@ -131,35 +131,28 @@ def _replay(cells: Cells, copies: Sequence[_Copying]) -> list[CellStep | _Copyin
     for event in events:
         if isinstance(event, CellStep):
             access = cells.of(event.access)
-            _refuse_missing(cells, access.needed & (current >> event.place & 1 == 0), event)
+            missing = access.needed & (current >> event.place & 1 == 0)
+            if missing.any():
+                raise ValueError(
+                    f"touch {event.position} needs {cells.name_of(int(missing.argmax()))} at "
+                    f"{cells.places[event.place]}, where they are not current: a copy is missing "
+                    "in the list, or was not made"
+                )
             current[access.writes] = 1 << event.place
             unseen[access.writes] = event.invisible
         else:
             event.before, event.unseen = current[event.cells], unseen[event.cells]
             has, had = event.before >> event.source & 1, event.before >> event.target & 1
-            _refuse_destroyed(cells, event, had > has)
+            destroyed = had > has
+            if destroyed.any():
+                name = cells.name_of(int(event.cells[destroyed.argmax()]))
+                raise ValueError(
+                    f"copy {event.number} replaces {name} at {event.made.target} by what "
+                    f"{event.made.source} has, which is older: a touch is missing in the trace, "
+                    "or the run was wrong"
+                )
             current[event.cells] |= has << event.target
     return events
-
-
-def _refuse_missing(cells: Cells, missing: Which, step: CellStep) -> None:
-    if missing.any():
-        raise ValueError(
-            f"touch {step.position} needs {cells.name_of(int(missing.argmax()))} at "
-            f"{cells.places[step.place]}, where they are not current: a copy is missing in the "
-            "list, or was not made"
-        )
-
-
-def _refuse_destroyed(cells: Cells, copying: _Copying, destroyed: Which) -> None:
-    if destroyed.any():
-        made = copying.made
-        name = cells.name_of(int(copying.cells[destroyed.argmax()]))
-        raise ValueError(
-            f"copy {copying.number} replaces {name} at {made.target} by what "
-            f"{made.source} has, which is older: a touch is missing in the trace, or the run was "
-            "wrong"
-        )
 
 
 NOT_USED, UNSEEN, PERHAPS, SURELY = range(4)

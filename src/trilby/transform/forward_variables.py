@@ -2,6 +2,11 @@
 
 A variable hides what is known of its content (that it is the same for all work items, or evenly
 spaced), so the fewer reads there are, the better.
+
+```
+n = kc.x * 2    # a variable of the model
+b[n] = a[n]     # both reads of `n` become the product itself, and nobody needs the variable
+```
 """
 
 from dataclasses import replace

@@ -111,7 +111,9 @@ def _applied(transform: Transform, before: tuple[Func, ...]) -> tuple[Func, ...]
         by_name = {func.name: func for func in functions}
         for func in functions:
             if func is not known[func.name]:
-                _verify(func, by_name)
+                from trilby.model.verify import verify  # noqa: PLC0415 -- most stay as they are
+
+                verify(func, by_name)
     except ModelError as error:
         error.problem = f"the transform `{transform.name}` is at fault: {error.problem}"
         raise
@@ -128,29 +130,17 @@ def _changed(transform: Transform, func: Func) -> Func:
             f"it cannot change `{func.name}`: {type(error).__name__}: {error}",
             advice="`to_text` shows the model that it was given",
         ) from error
-    if not isinstance(after, Func) or _signature(after) != _signature(func):
-        raise ModelError(
-            f"it made {_described(after)} of `{func.name}`",
-            advice="return a function with the same name, kind and parameters: only its body may "
-            "change",
-        )
-    return after
-
-
-def _signature(func: Func) -> tuple[object, ...]:
-    return func.name, func.kind, func.result, func.params
-
-
-def _described(made: object) -> str:
-    if isinstance(made, Func):
-        return "a function with another name, kind or parameters"
-    return f"an object of the class `{type(made).__name__}`"
-
-
-def _verify(func: Func, functions: Mapping[str, Func]) -> None:
-    from trilby.model.verify import verify  # noqa: PLC0415 -- most models stay as they are
-
-    verify(func, functions)
+    made = f"an object of the class `{type(after).__name__}`"
+    if isinstance(after, Func):
+        signature = func.name, func.kind, func.result, func.params
+        if signature == (after.name, after.kind, after.result, after.params):
+            return after
+        made = "a function with another name, kind or parameters"
+    raise ModelError(
+        f"it made {made} of `{func.name}`",
+        advice="return a function with the same name, kind and parameters: only its body may "
+        "change",
+    )
 
 
 # ---------------------------------------------------------------------------------------- pipelines

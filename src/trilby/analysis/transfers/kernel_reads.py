@@ -13,7 +13,7 @@ def scale(kc, a, b, n):        kernel_buffers(scale, …) == (
 ```
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple, cast
 
 from trilby.analysis.access import AccessMode
@@ -75,21 +75,18 @@ def kernel_buffers(
 def sure_reads(params: Sequence[Value], touches: Iterable[KernelTouch]) -> frozenset[int]:
     """The numbers of the parameters that every launch reads."""
     reads = (touch for touch in touches if Does.READS in touch.does)
-    return frozenset(t.parameter for t in reads if _is_sure(t, params[t.parameter].type))
+    return frozenset(touch.parameter for touch in reads if _is_sure(touch, params))
 
 
-def _is_sure(touch: KernelTouch, type_: Type) -> bool:
+def _is_sure(touch: KernelTouch, params: Sequence[Value]) -> bool:
     """Whether the first work item makes a read; of an array without elements there is none."""
-    array = type_at(type_, touch.path.partition(INDEX)[0])
+    array = type_at(params[touch.parameter].type, touch.path.partition(INDEX)[0])
     named = array.dims if isinstance(array, ArrayType) else range(len(touch.indices))
-    first = _FirstItem(frozenset((touch.parameter, name) for name in named))
-    return all(first.reaches(scope) for scope in _scopes(touch.scope))
-
-
-def _scopes(scope: ConditionScope | None) -> Iterator[ConditionScope]:
-    while scope is not None:
-        yield scope
+    first = _FirstItem(frozenset((touch.parameter, name) for name in named), len(params))
+    scope: ConditionScope | None = touch.scope
+    while scope is not None and first.reaches(scope):
         scope = scope.parent
+    return scope is None
 
 
 class _FirstItem:
@@ -99,9 +96,9 @@ class _FirstItem:
     under `if kc.x < a.length`, and perhaps not what stands under `if n > 0`.
     """
 
-    def __init__(self, lengths: frozenset[tuple[int, object]]) -> None:
+    def __init__(self, lengths: frozenset[tuple[int, object]], parameters: int) -> None:
         self._lengths = lengths
-        self._at = Evaluation((1, 1, 1), (1, 1, 1), (), {})
+        self._at = Evaluation((1, 1, 1), (1, 1, 1), (None,) * parameters, {})
         self._done: set[int] = set()
 
     def reaches(self, scope: ConditionScope) -> bool:
@@ -135,9 +132,7 @@ class _FirstItem:
         self._done.add(expr.number)
         for arg in expr.args:
             self._evaluate(arg)
-        if expr.op == "scalar" and expr.type is BOOL:
-            self._at.conditions[expr.number] = None
-        elif (known := self._known(expr)) is not None:
+        if (known := self._known(expr)) is not None:
             self._at.values[expr.number] = known
         else:
             self._at.run([expr])
@@ -148,8 +143,6 @@ class _FirstItem:
         match expr.op:
             case "constant" if expr.type is not BOOL:
                 return cast("int", expr.what)
-            case "scalar":
-                return at.unknown(expr.type.lowest, expr.type.highest)
             case "length" | "extent":
                 return at.unknown(int(expr.what in self._lengths), highest)
             case "grid" | "turns" if expr.op == "turns" or _is_size(expr):

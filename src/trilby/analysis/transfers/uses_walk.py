@@ -308,7 +308,9 @@ class UsesWalk:
         self.note(op, what, seen.things, surely=touch.surely)
         only = next(iter(seen.things)) if len(seen.things) == 1 else None
         is_there = only is not None and part is not None and (only, part) in state.parts
-        if is_there or seen.where is None or not self.is_named_before(op, seen):
+        names = names_in((seen.where, *(part.indices if part else ())), self.ops)
+        is_named_before = names.isdisjoint(names_set(op, self.ops.called))
+        if is_there or seen.where is None or not is_named_before:
             return
         is_place = part is not None or not seen.is_part
         certain = touch.surely and not touch.handed and is_place
@@ -323,17 +325,13 @@ class UsesWalk:
             state.bring("host", seen.things)
         elif only and part and touch.surely:
             state.looked[only] = key
-            if all(_is_fixed(index) for index in part.indices):
-                state.parts |= {(only, part)}
+            is_plain = all(isinstance(one, Literally | PlainExpression) for one in part.indices)
+            if is_plain and not names_in(part.indices, self.ops):
+                state.parts |= {(only, part)}  # the same part whenever it is named
 
     def is_whole(self, seen: Seen) -> bool:
         """Whether a place is all the data of each buffer that it may be in."""
         return all(self.ops.is_whole(thing, seen) for thing in seen.things)
-
-    def is_named_before(self, op: Op, seen: Seen) -> bool:
-        """Whether the names of a place mean the same in front of an op: it sets none of them."""
-        names = names_in((seen.where, *(seen.part.indices if seen.part else ())), self.ops)
-        return names.isdisjoint(names_set(op, self.ops.called))
 
     # -------------------------------------------------------------------------------- launches
 
@@ -480,7 +478,8 @@ class UsesWalk:
                 continue
             (thing,) = need.things
             is_written = any((side, thing) in turn.written for turn in turns)
-            where = self._named_in_front(thing, need.where, entry)
+            is_name = isinstance(need.where, Reload) and entry.is_name(need.where.var, thing)
+            where = need.where if is_name else entry.reference_to(thing, self.ops)
             part = need.part and self._part_of_all(need.part, trips, changing)
             is_placed = where is not None and (part is None) == (need.part is None)
             if is_written or not is_placed or self._changes(need.guards, changing):
@@ -501,14 +500,6 @@ class UsesWalk:
             first.needs.pop(key)
             rest.needs.pop(key, None)
             first.add((op, side, (thing, part)), moved)
-
-    def _named_in_front(
-        self, thing: Thing, where: Reference | None, entry: PlanState
-    ) -> Reference | None:
-        """How a buffer is named in front of the loop."""
-        if isinstance(where, Reload) and entry.is_name(where.var, thing):
-            return where
-        return entry.reference_to(thing, self.ops)
 
     def _part_of_all(
         self, part: BufferPart, trips: Trips, changing: frozenset[str]
@@ -564,11 +555,6 @@ class UsesWalk:
             outer.written |= turn.written
             outer.named |= turn.named
             outer.unknown |= turn.unknown
-
-
-def _is_fixed(index: Reference) -> bool:
-    """Whether an index is the same whenever it is named."""
-    return isinstance(index, Literally) or (isinstance(index, PlainExpression) and not index.uses)
 
 
 def _serves_all(side: Side, need: TransferNeed, later: TransferNeed) -> bool:
