@@ -6,7 +6,7 @@ They are given by a user, or read off the compute function that dispatches the k
 import ast
 from collections.abc import Iterator, Mapping
 from dataclasses import field, replace
-from itertools import combinations
+from itertools import combinations, product
 from typing import NamedTuple, TypeAlias, cast
 
 from trilby.analysis.host.trees import (
@@ -79,6 +79,20 @@ class LaunchFacts:
                 found[f"local_max_{axis}"] = local
             if size is not None and local is not None:
                 found[f"group_max_{axis}"] = -(-size // local)
+        return found
+
+    def places(self) -> Iterator[dict[str, int]]:
+        """The ids of every work item, by axis, where the size is given."""
+        for ids in product(*(range(self.size[axis]) for axis in self.axes)):
+            yield dict(zip(self.axes, ids, strict=True))
+
+    def fields_at(self, place: Mapping[str, int]) -> dict[str, int]:
+        """The fields of the kernel context of the work item with these ids, as far as given."""
+        found = {**self.known, **place, "pass_id": 0}
+        for axis, n in place.items():
+            local = self.local.get(axis)
+            if local is not None:
+                found |= {f"local_{axis}": n % local, f"group_{axis}": n // local}
         return found
 
 

@@ -223,7 +223,7 @@ def level_of(terms: Terms, term: Expr) -> Level:
 def lowest_level(levels: Iterable[Level]) -> Level:
     """How far something is the same that is made of parts of these levels."""
     found = set(levels)
-    return next((level for level in LEVELS if level in found), "launch")
+    return next((level for level in LEVELS if level in found), LEVELS[-1])
 
 
 def _leaf_level(terms: Terms, leaf: Expr) -> Level:

@@ -17,7 +17,7 @@ from trilby.dataclass import dataclass
 from trilby.linting.accesses import ANYWHERE, Phase
 from trilby.linting.contract import linear
 from trilby.linting.decide.question import Example, ItemPart, Outcome, Question
-from trilby.linting.dispatches import AXES, LaunchFacts
+from trilby.linting.dispatches import AXES
 from trilby.linting.terms import evaluated, leaves_of, level_of
 
 # ----------------------------------------------------------------------------------- small launches
@@ -113,48 +113,21 @@ def _items(
     question: Question, shared: Mapping[int, int], leaves: list[Expr], turned: int = 4
 ) -> Iterator[tuple[_DecidedItem, ...]]:
     """One item, or two different ones."""
-    turns = [leaf.number for leaf in leaves if leaf.op == "turn"]
-    launch = question.launch
-    ways = [
-        _item(
-            launch,
-            leaves,
-            dict(zip(launch.axes, place, strict=True)),
-            {**shared, **dict(zip(turns, n, strict=True))},
-        )
-        for place in product(*(range(launch.size[axis]) for axis in launch.axes))
-        for n in product(range(turned), repeat=len(turns))
-    ]
+    launch, ways = question.launch, list[_DecidedItem]()
+    loops = [leaf.number for leaf in leaves if leaf.op == "turn"]
+    for at in launch.places():
+        fields, numbers = launch.fields_at(at), dict(shared)
+        for leaf in leaves:
+            if leaf.op == "grid":
+                numbers[leaf.number] = fields[str(leaf.what)]
+            elif leaf.op == "group_start":
+                axis = str(leaf.what)
+                numbers[leaf.number] = fields[f"group_{axis}"] * launch.local[axis]
+        for turns in product(range(turned), repeat=len(loops)):
+            ways.append(_DecidedItem(at, numbers | dict(zip(loops, turns, strict=True))))
     for picked in product(ways, repeat=len(question.items)):
         if len(picked) == 1 or picked[0].at != picked[1].at:
             yield picked
-
-
-def _item(
-    launch: LaunchFacts, leaves: list[Expr], at: dict[str, int], found: dict[int, int]
-) -> _DecidedItem:
-    for leaf in leaves:
-        if leaf.op == "grid":
-            found[leaf.number] = _field(launch, at, str(leaf.what))
-        elif leaf.op == "group_start":
-            axis = str(leaf.what)
-            found[leaf.number] = at[axis] // launch.local[axis] * launch.local[axis]
-    return _DecidedItem(at, found)
-
-
-def _field(launch: LaunchFacts, at: Mapping[str, int], name: str) -> int:
-    if name == "pass_id":
-        return 0
-    axis = name[-1]
-    size, local = launch.size[axis], launch.local[axis]
-    return {
-        axis: at[axis],
-        f"max_{axis}": size,
-        f"local_{axis}": at[axis] % local,
-        f"group_{axis}": at[axis] // local,
-        f"local_max_{axis}": local,
-        f"group_max_{axis}": -(-size // local),
-    }[name]
 
 
 def _hold(question: Question, items: tuple[_DecidedItem, ...]) -> bool:

@@ -55,10 +55,7 @@ class Fitting:
     def violation(self) -> list[Any]:
         """Some item does what is asked."""
         item = ItemTerms(self.encoding, 1003)
-        found = [item.truth(condition) for condition in self.part.conditions]
-        if self.part.fails is not None:
-            found.append(self.z3.Not(item.truth(self.part.fails)))
-        return [*found, *item.facts(), *self.assumed(), *self.encoding.facts]
+        return [*item.does(self.part), *item.facts(), *self.assumed(), *self.encoding.facts]
 
     def fixed(self, length: int, scalar: int) -> list[Any]:
         """All lengths and arguments are these numbers."""
@@ -75,21 +72,11 @@ class Fitting:
     def _places(self) -> list[dict[str, int]]:
         """The ids of every item, where there are few; one that is left open otherwise."""
         launch = self.question.launch
-        sizes = launch.size
-        if len(sizes) < len(launch.axes) or prod(sizes.values()) > MOST_LISTED:
+        axes, groups = len(launch.axes), len(launch.local)
+        is_open = len(launch.size) < axes or (launch.has_groups and groups < axes)
+        if is_open or prod(launch.size.values()) > MOST_LISTED:
             return [{}]
-        local = {axis: launch.local.get(axis) for axis in launch.axes}
-        if launch.has_groups and None in local.values():
-            return [{}]
-        places: list[dict[str, int]] = []
-        for ids in product(*(range(sizes[axis]) for axis in launch.axes)):
-            place = dict(zip(launch.axes, ids, strict=True))
-            for axis, at in list(place.items()):
-                step = local[axis]
-                if step is not None:
-                    place |= {f"group_{axis}": at // step, f"local_{axis}": at % step}
-            places.append(place)
-        return places
+        return [launch.fields_at(place) for place in launch.places()]
 
     def _is_well(self, number: int, place: dict[str, int]) -> Any:
         z3, item = self.z3, ItemTerms(self.encoding, number, place)
@@ -219,12 +206,10 @@ class _Asked:
 
     def conditions(self) -> list[Any]:
         """Everything that has to hold."""
-        z3, question = self.z3, self.question
+        question = self.question
         found: list[Any] = []
         for part, item in zip(question.items, self.items, strict=True):
-            found += [item.truth(condition) for condition in part.conditions]
-            if part.fails is not None:
-                found.append(z3.Not(item.truth(part.fails)))
+            found += item.does(part)
         found += [self.items[0].truth(condition) for condition in question.assumed]
         if len(self.items) == 2:
             found += self._of_two()

@@ -13,7 +13,7 @@ from typing import Any
 
 from trilby.analysis.touching.kernel_expressions import Expr
 from trilby.data.dtypes import BOOL, ScalarType
-from trilby.linting.decide.question import Item
+from trilby.linting.decide.question import Item, ItemPart
 from trilby.linting.dispatches import LaunchFacts
 from trilby.linting.terms import Level, LoopMark, Terms, leaves_of, level_of, wraps
 
@@ -349,6 +349,11 @@ class ItemTerms:
         found = self.value(term)
         is_number = self.z3.is_expr(found) and not self.z3.is_bool(found)
         return found != 0 if is_number else found
+
+    def does(self, part: ItemPart) -> list[Any]:
+        """What holds where the item does what is asked of it."""
+        found = [self.truth(condition) for condition in part.conditions]
+        return found if part.fails is None else [*found, self.z3.Not(self.truth(part.fails))]
 
     def number(self, term: Expr) -> Any:
         """A number as z3 knows it."""
