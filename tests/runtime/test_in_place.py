@@ -2,6 +2,7 @@
 
 import gc
 import weakref
+from functools import partialmethod
 from typing import Any
 
 import numpy as np
@@ -45,6 +46,27 @@ def test_what_the_host_wrote_comes_before_the_launch(null: Nulls) -> None:
         a.array[:] = turn
         null.accelerator.compute(add_one, a)
     assert (preparations(null), null.backend.counts["launches"]) == (1, 4)
+
+
+def test_nothing_is_looked_for_where_there_is_one_memory(
+    shared: Accelerator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No bytes are compared on a device that works on the host's memory, and no reason is made."""
+    looks: list[str] = []
+    for what in ("fetch", "copy", "writer_of"):
+        monkeypatch.setattr(Content, what, partialmethod(_look, looks, what))
+    a, b = S32Array.of(range(8)), S32Array.create(length=8)
+    for turn in range(3):
+        shared.compute(dispatch, 8, copy, a, b)
+        a.array[0] = turn
+    shared.wait()
+    assert looks == []
+    monkeypatch.undo()
+    assert b.array.tolist() == [1, 1, 2, 3, 4, 5, 6, 7]
+
+
+def _look(_content: Content, looks: list[str], what: str, *_given: object) -> None:
+    looks.append(what)
 
 
 def test_each_side_sees_what_the_other_did(accelerator: Accelerator) -> None:

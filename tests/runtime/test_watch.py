@@ -313,11 +313,11 @@ def test_a_buffer_that_goes_takes_its_content_along() -> None:
         start, nbytes = a.segment.address, a.segment.nbytes
         accelerator.compute(dispatch, 8, add, a, 1)
         content = watched(a.segment).content
-        beside = CONTENTS.around(start, start + nbytes, lambda _old, _new: None)
+        beside = CONTENTS.around(start, start + nbytes)
         assert beside is content
         del a
         gc.collect()
-        new = CONTENTS.around(start, start + nbytes, lambda _old, _new: None)
+        new = CONTENTS.around(start, start + nbytes)
         CONTENTS.forget(new)
         assert new is not content
         assert content.replicas == []

@@ -246,19 +246,12 @@ class Launches:
 
     # ------------------------------------------------------------------------- the cache
 
-    def find(
-        self,
-        size: object,
-        kernel: object,
-        args: Sequence[Any],
-        caller: Caller,
-        context: "ComputeContext",
-        options: PassOptions | None,
-    ) -> PreparedLaunch | None:
+    def find(self, *dispatch: *Dispatch) -> PreparedLaunch | None:
         """A launch of an equal dispatch, ready to be run from this line; None where there is none.
 
         One with passes is taken out of the cache until it was run: it runs without the lock.
         """
+        size, kernel, args, caller, context, options = dispatch
         residency = self._accelerator.residency
         if residency.before_launch is not None or not is_plain(size):
             return None
@@ -347,16 +340,9 @@ class Launches:
 
     # ----------------------------------------------------------------------- the requests
 
-    def _request(
-        self,
-        size: int | tuple[int, ...] | NDRange,
-        kernel: Kernel[...],
-        args: Sequence[Any],
-        caller: Caller,
-        context: "ComputeContext",
-        options: PassOptions | None,
-    ) -> LaunchRequest | None:
+    def _request(self, *dispatch: *Dispatch) -> LaunchRequest | None:
         """Check a dispatch; None where there is nothing to run."""
+        size, kernel, args, caller, context, options = dispatch
         accelerator = self._accelerator
         launch_range = as_range(size)
         ready = accelerator.compiler.kernel(kernel, ranks_of(args))
