@@ -36,8 +36,6 @@ class ProcessState:
         """Lines that kernels printed, and that are not written yet (`backend.say`)."""
         self.must_print_later: Callable[[], bool] = bool
         """Whether these lines have to wait; without the runtime they never do (`backend.say`)."""
-        self.driver_objects: list[object] = []
-        """Objects of drivers that a forked child never releases (`backend.opencl`)."""
         self.recordings: list[Any] = []
         """The recordings that are open, of any accelerator (`runtime.profiles`)."""
         self.profiles: list[Any] = []
