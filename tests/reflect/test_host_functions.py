@@ -361,12 +361,8 @@ PIECES = {
         ],
     ),
     "launches on many lines, in text": (
-        "try:\n    k = [cc.dispatch(n,\n      lambda kc: square_kernel(\n      kc, a)), 1]"
-        "\nfinally:\n    n = 1",
-        [
-            'host.run @"try:\\n    k = [cc.dispatch(n, square_kernel, a\\n\\n), 1]'
-            '\\nfinally:\\n    n = 1"'
-        ],
+        "try:\n    k = [cc.dispatch(n,\n lambda kc: square_kernel(\n kc, a)), 1]\nfinally: n",
+        ['host.run @"try:\\n    k = [cc.dispatch(n, square_kernel, a\\n\\n), 1]\\nfinally: n"'],
     ),
     "an option of a dispatch": (
         "cc.dispatch(n, square_kernel, a, passes=4)",
