@@ -55,7 +55,7 @@ def _can_overlap(func: Func, closure: ComputeClosure) -> bool:
         params = closure.graph.kernels[op.kernel].entry.params[1:]
         touched = [
             (variables.get(value), modes[param.hint])
-            for value, param in zip(op.args, params, strict=True)
+            for value, param in zip(op.args, params, strict=False)
             if param.hint in modes
         ]
         reads = {var for var, mode in touched if AccessMode.READS in mode}
