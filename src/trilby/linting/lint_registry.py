@@ -16,7 +16,7 @@ import inspect
 import pkgutil
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from functools import cache, partial
+from functools import cache
 from importlib.metadata import entry_points
 from itertools import chain
 from typing import Any, Literal, TypeAlias
@@ -91,9 +91,7 @@ class Lint:
         )
 
 
-def _decorator(
-    subject: Subject, name: str, *, severity: Severity = "warning"
-) -> Callable[[Check], Lint]:
+def _decorator(name: str, subject: Subject, severity: Severity) -> Callable[[Check], Lint]:
     def decorate(check: Check) -> Lint:
         if not inspect.getdoc(check):
             raise ArgumentValueError(
@@ -105,14 +103,19 @@ def _decorator(
     return decorate
 
 
-kernel_lint = partial(_decorator, "kernel")
-"""Make a lint of a function of `KernelFacts`."""
+def kernel_lint(name: str, *, severity: Severity = "warning") -> Callable[[Check], Lint]:
+    """Make a lint of a function of `KernelFacts`."""
+    return _decorator(name, "kernel", severity)
 
-compute_lint = partial(_decorator, "compute")
-"""Make a lint of a function of `ComputeFacts`."""
 
-ledger_lint = partial(_decorator, "ledger")
-"""Make a lint of a function of a `Ledger`."""
+def compute_lint(name: str, *, severity: Severity = "warning") -> Callable[[Check], Lint]:
+    """Make a lint of a function of `ComputeFacts`."""
+    return _decorator(name, "compute", severity)
+
+
+def ledger_lint(name: str, *, severity: Severity = "warning") -> Callable[[Check], Lint]:
+    """Make a lint of a function of a `Ledger`."""
+    return _decorator(name, "ledger", severity)
 
 
 @cache

@@ -25,7 +25,6 @@ DEEPEST = 300
 """Conditions that are nested deeper than this are unknown."""
 
 Level: TypeAlias = Literal["item", "group", "launch"]
-LEVELS: tuple[Level, ...] = ("item", "group", "launch")
 """How far a number is the same: for one work item, for all of a group, or of a launch."""
 
 Ticket: TypeAlias = tuple[str, int, str, tuple[object, ...]]
@@ -223,7 +222,9 @@ def level_of(terms: Terms, term: Expr) -> Level:
 def lowest_level(levels: Iterable[Level]) -> Level:
     """How far something is the same that is made of parts of these levels."""
     found = set(levels)
-    return next((level for level in LEVELS if level in found), LEVELS[-1])
+    if "item" in found:
+        return "item"
+    return "group" if "group" in found else "launch"
 
 
 def _leaf_level(terms: Terms, leaf: Expr) -> Level:
