@@ -14,7 +14,7 @@ The lengths of a buffer are arguments of the launch, as are the extents of an n-
 from collections.abc import Iterable, Iterator, Mapping
 from math import prod
 from types import SimpleNamespace
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 from trilby.backend.base import Scalar, StructArgument
 from trilby.backend.interpreter.numbers import loader
@@ -66,7 +66,21 @@ class InterpreterMemory:
 # ---------------------------------------------------------------------------------------- arguments
 
 
-Given: TypeAlias = InterpreterMemory | Scalar | StructArgument
+class KernelMemory(Protocol):
+    """Device memory that a translated kernel can work on, also that of other backends."""
+
+    @property
+    def nbytes(self) -> int:
+        """Its size."""
+        ...
+
+    @property
+    def bytes(self) -> bytearray | memoryview:
+        """The bytes themselves, not a copy."""
+        ...
+
+
+Given: TypeAlias = KernelMemory | Scalar | StructArgument
 
 
 def bind(kernel: Func, arguments: Iterable[Given]) -> list[object]:
@@ -85,28 +99,29 @@ def _bound(param: Value, given: Iterator[Given]) -> object:
     if isinstance(of, StructType) and not isinstance(of, BufferType):
         content = expect(StructArgument, argument).content
         return tuple(loader(leaf.type)(content, leaf_offset(of, leaf))[0] for leaf in leaves(of))
-    memory = expect(InterpreterMemory, argument)
+    if isinstance(argument, Scalar | StructArgument):
+        raise TypeError(argument)
     sizes = {name: int(expect(Scalar, next(given)).value) for name in sizes_of(of)}
     if isinstance(of, NDArrayType):
         extents = {f"n_{axis}": extent for axis, extent in enumerate(sizes.values())}
         needed = prod(sizes.values()) * of.element.size
-        if min(sizes.values(), default=0) < 0 or needed > memory.nbytes:
-            raise _too_small(param, needed, memory, extents)
-        return SimpleNamespace(bytes=memory.bytes, **extents)
+        if min(sizes.values(), default=0) < 0 or needed > argument.nbytes:
+            raise _too_small(param, needed, argument, extents)
+        return SimpleNamespace(bytes=argument.bytes, **extents)
     buffer = expect(BufferType, of)
     fixed = fixed_offsets(buffer)
     places = layout(buffer, sizes)
-    if places.size > memory.nbytes:
-        raise _too_small(param, places.size, memory, sizes)
+    if places.size > argument.nbytes:
+        raise _too_small(param, places.size, argument, sizes)
     return SimpleNamespace(
-        bytes=memory.bytes,
+        bytes=argument.bytes,
         **{f"n_{name}": length for name, length in sizes.items()},
         **{f"at_{n}": slot.offset for n, slot in places.slots.items() if n not in fixed},
     )
 
 
 def _too_small(
-    param: Value, needed: int, memory: InterpreterMemory, sizes: Mapping[str, int]
+    param: Value, needed: int, memory: KernelMemory, sizes: Mapping[str, int]
 ) -> DeviceError:
     text = ", ".join(f"{name}={size}" for name, size in sizes.items())
     return DeviceError(
