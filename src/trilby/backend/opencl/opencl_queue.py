@@ -12,6 +12,7 @@ Drivers compile inside of a call, and some put a part of that off to the first l
 PoCL 3.0 may do so for ever for vectors of 64 bytes, see `tests/backend/test_driver_faults.py`.
 """
 
+import os
 import sys
 import time
 from collections import deque
@@ -43,10 +44,7 @@ processor, since drivers compile there: a busy machine is no reason to warn of a
 SLOW_SHARE = 12
 """So many times as long may pass by the clock, if nothing is computed."""
 
-_RESTLESS_SECONDS = 60e-6
-_PAUSE_SHARE = 1 / 32
-_LONGEST_PAUSE = 1e-3
-
+_give_way: Callable[[], object] = getattr(os, "sched_yield", partial(time.sleep, 0))
 _MEASURES = cl.command_queue_properties.PROFILING_ENABLE
 _STATUS = cl.event_info.COMMAND_EXECUTION_STATUS
 _RUNNING = cast("int", cl.command_execution_status.RUNNING)
@@ -60,11 +58,13 @@ def wait_until_over(left: Callable[[], int], when_slow: Callable[[], object]) ->
     started, slow_at = time.perf_counter(), time.process_time() + SLOW_SECONDS
     while left() > _COMPLETE:
         waited = time.perf_counter() - started
-        if waited > _RESTLESS_SECONDS:
-            time.sleep(min(waited * _PAUSE_SHARE, _LONGEST_PAUSE))
-        if time.process_time() + waited / SLOW_SHARE > slow_at:
-            when_slow()
-            slow_at += SLOW_SECONDS
+        if waited < 60e-6:  # which is what the shortest sleep takes
+            _give_way()
+        else:
+            time.sleep(min(waited / 32, 1e-3))
+            if time.process_time() + waited / SLOW_SHARE > slow_at:
+                when_slow()
+                slow_at += SLOW_SECONDS
 
 
 @contextmanager
@@ -166,9 +166,7 @@ class OpenCLQueue:
         return waits or None
 
     def pending(self, number: int) -> Sequence[cl.Event]:
-        """The event of a command, which its driver was told to begin; nothing where it is over."""
-        if number <= self.completed:
-            return ()
+        """The event of a command, which its driver was told to begin; nothing if it was dropped."""
         self.flush()
         with self.lock:
             try:  # counted from the right, since others may drop events on the left
@@ -193,15 +191,14 @@ class OpenCLQueue:
     def wait(self, number: int) -> None:
         """Return when a command is over; raise its failure, at every call."""
         check_drivers()
-        if number > self.completed:
-            if self.compute.given_up:
-                raise DeviceError(
-                    f"the driver of {self.device.name} was compiling `{self.compute.given_up}` "
-                    "when Ctrl-C came, and nobody waits for it any more",
-                    advice="what only this device had is lost; start again with another device, "
-                    "or with a kernel that its driver compiles sooner",
-                )
-            self.finish(number)
+        if self.compute.given_up and number > self.completed:
+            raise DeviceError(
+                f"the driver of {self.device.name} was compiling `{self.compute.given_up}` when "
+                "Ctrl-C came, and nobody waits for it any more",
+                advice="what only this device had is lost; start again with another device, or "
+                "with a kernel that its driver compiles sooner",
+            )
+        self.finish(number)
         if number in self._failures:
             raise self._failures[number].with_traceback(None)
 
