@@ -52,7 +52,11 @@ def test_with_little_room_every_process_makes_a_trial(
 ) -> None:
     programs: list[str] = []
     free = 40_960_000
-    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=free))
+
+    def disk_usage(_: Path) -> SimpleNamespace:
+        return SimpleNamespace(free=free)
+
+    monkeypatch.setattr(shutil, "disk_usage", disk_usage)
     monkeypatch.setattr(pocl, "problem_of_program", programs.append)
     for _ in range(2):
         assert refused(tmp_path) is None
