@@ -21,7 +21,6 @@ from trilby.runtime.tracing import Moment, SeenCommand, SeenWork, TracedRun
 from trilby.source import Location
 from trilby.tools.movements import name_of_copy
 
-
 # --------------------------------------------------------------------------------------------- ways
 # Which write a copy carries, and which access needed it: from a recorded trace.
 
