@@ -166,10 +166,9 @@ from trilby import S32Array
 accelerator = opened_as("opencl")
 accelerator.compute(dispatch, 64, add, S32Array.create(length=64), 1)
 backend = accelerator.residency.backend
-queue = backend.compute.driver_queue
 if {freezes}:
     gc.freeze()
-objects = [queue, backend.context]
+objects = [backend, backend.compute]  # which have the objects of the driver
 
 
 def references():

@@ -9,8 +9,12 @@ import pyopencl as cl
 from numpy.typing import NDArray
 
 from trilby.backend.base import Memory, Scalar, Ticket
-from trilby.backend.opencl.opencl_device import OpenCLBackend, OpenCLMemory
-from trilby.backend.opencl.opencl_launches import OpenCLKernel, OpenCLPrepared
+from trilby.backend.opencl.opencl_device import (
+    OpenCLBackend,
+    OpenCLKernel,
+    OpenCLMemory,
+    OpenCLPrepared,
+)
 from trilby.backend.opencl.opencl_queue import OpenCLQueue
 from trilby.codegen.cfamily import Generated
 from trilby.data.dtypes import I32
@@ -37,8 +41,7 @@ class Gate:
     @classmethod
     def on(cls, backend: OpenCLBackend) -> "Gate":
         user = cl.UserEvent(backend.context)
-        cl_device = backend.context.devices[0]
-        queue = OpenCLQueue(cl_device, backend.context, backend.device, backend.compute)
+        queue = OpenCLQueue(backend.context, backend.device, backend.compute)
         queue.events.extend(zip((user,), queue.numbers, ("opening a gate",), strict=False))
         return cls(user, Ticket(queue, 1))
 

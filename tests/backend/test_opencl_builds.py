@@ -15,7 +15,7 @@ from tests.backend.opencl_running import RANGE, SCALE, Gate, build
 from tests.runtime.interrupting import with_ctrl_c
 
 from trilby.backend.base import Ticket
-from trilby.backend.opencl import opencl_launches, opencl_queue
+from trilby.backend.opencl import opencl_device, opencl_queue
 from trilby.backend.opencl.opencl_device import OpenCLBackend
 from trilby.backend.opencl.opencl_queue import wait_until_over
 from trilby.data.ndrange import NDRange
@@ -49,11 +49,15 @@ def test_ctrl_c_ends_the_wait_for_a_build(
 ) -> None:
     go_on, over = threading.Event(), threading.Event()
 
-    def compile_for_long(*_: object) -> None:
-        go_on.wait()
-        over.set()
+    class SlowProgram:
+        def __init__(self, *_: object) -> None:
+            pass
 
-    monkeypatch.setattr(opencl_launches, "_build", compile_for_long)
+        def _build(self, *_: object) -> None:
+            go_on.wait()
+            over.set()
+
+    monkeypatch.setattr(opencl_device, "_Program", SlowProgram)
     with pytest.raises(KeyboardInterrupt):
         with_ctrl_c(lambda: build(opencl, SCALE, "scale"))
     assert not over.is_set()
@@ -68,8 +72,8 @@ def test_ctrl_c_ends_the_wait_for_a_build(
 def held(opencl: OpenCLBackend) -> Iterator[cl.UserEvent]:
     """A first launch of `k` that does not begin."""
     queue, event = opencl.compute, cl.UserEvent(opencl.context)
-    queue.events.extend(zip((event,), queue.numbers, ("running `k`",), strict=False))
-    queue.first_launches[queue.submitted] = "k", ()
+    what = "running `k`", None, "k"
+    queue.events.extend(zip((event,), queue.numbers, (what,), strict=False))
     yield event
     if not opencl.compute.completed:
         event.set_status(cl.command_execution_status.COMPLETE)
@@ -79,11 +83,6 @@ def test_a_launch_that_does_not_begin_is_logged_once(
     opencl: OpenCLBackend, held: cl.UserEvent, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.WARNING, "trilby")
-    before = cl.UserEvent(opencl.context)
-    opencl.compute.first_launches[1] = "k", [before]
-    opencl.compute.tell_if_compiling()
-    assert caplog.messages == []  # it waits for other work
-    before.set_status(cl.command_execution_status.COMPLETE)
     opencl.compute.tell_if_compiling()
     opencl.compute.tell_if_compiling()
     assert ["has been compiling `k` for at least" in one for one in caplog.messages] == [True]
@@ -127,22 +126,19 @@ def test_the_first_launch_for_each_size_of_groups_is_noted(
     for local in (1, 1, 2, 2):
         opencl.prepare(kernel, NDRange(8, local=local), []).submit(after=[gate.ticket])
     prepared = opencl.prepare(kernel, NDRange(8, local=4), [])
-    prepared.submit(3, after=[gate.ticket])
+    prepared.submit(after=[gate.ticket])
     prepared.submit(3)
-    assert list(opencl.compute.first_launches) == [1, 3, 5]
-    gate.open()
-    opencl.compute.finish()
-    opencl.prepare(kernel, NDRange(8, local=8), []).submit()
-    assert list(opencl.compute.first_launches) == [11]  # what is over is forgotten
+    noted = [not isinstance(what, str) for *_, what in opencl.compute.events]
+    assert noted == [True, False, True, False, True, False, False, False]
 
 
 def test_a_launch_behind_others_is_not_taken_for_one_that_is_compiled(
     opencl: OpenCLBackend, gate: Gate
 ) -> None:
-    first = build(opencl, f"__kernel void first({RANGE}) {{}}", "first")
-    later = build(opencl, f"__kernel void later({RANGE}) {{}}", "later")
-    opencl.prepare(first, NDRange(8), []).submit(after=[gate.ticket])
-    opencl.prepare(later, NDRange(8), []).submit()
+    kernel = build(opencl, f"__kernel void k({RANGE}) {{}}", "k")
+    opencl.prepare(kernel, NDRange(8), []).submit().wait()
+    opencl.prepare(kernel, NDRange(8), []).submit(after=[gate.ticket])
+    opencl.prepare(kernel, NDRange(8, local=2), []).submit()
     assert opencl.compute.compiled_kernel() == ""
 
 

@@ -12,7 +12,7 @@ from tests.backend.opencl_running import RANGE, Gate, build, download, scale, sc
 from tests.runtime.interrupting import with_ctrl_c
 
 from trilby.backend.base import Scalar, Ticket, Times
-from trilby.backend.opencl import opencl_launches, opencl_queue
+from trilby.backend.opencl import opencl_device, opencl_queue
 from trilby.backend.opencl.opencl_device import OpenCLBackend
 from trilby.data.dtypes import I32
 from trilby.data.ndrange import NDRange
@@ -139,7 +139,7 @@ def test_who_is_far_ahead_of_the_device_waits(
     for _ in range(1000):
         prepared.submit()
     assert gate.ticket.done
-    assert len(opencl.compute.events) <= 64 + opencl_launches.HURRY
+    assert len(opencl.compute.events) <= 64 + opencl_device.HURRY
     opener.join()
 
 

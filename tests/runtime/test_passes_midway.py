@@ -439,7 +439,7 @@ import numpy as np
 import trilby as tb
 from tests.runtime.pass_programs import run_step, step, stepped
 from trilby import Accelerator, ComputeContext, KernelContext, S32Array, i32
-from trilby.backend.opencl.opencl_launches import OpenCLPrepared
+from trilby.backend.opencl.opencl_device import OpenCLPrepared
 from trilby.errors import DeviceError
 
 @tb.compute(explicit=True)

@@ -17,7 +17,6 @@ from trilby.locks import computed_once
 from trilby.options import driver_variables, pocl_cache_folder
 
 _ORDER: tuple[Kind, ...] = ("gpu", "accelerator", "cpu", "software")
-_WIDE_ATOMICS = {"cl_khr_int64_base_atomics", "cl_khr_int64_extended_atomics"}
 
 
 class OpenCLFamily:
@@ -31,7 +30,15 @@ class OpenCLFamily:
     @computed_once
     def _listed(self) -> tuple[list[cl.Device], list[DeviceUnavailableError]]:
         check_drivers(opening=True)
-        found = [one for platform in _platforms() for one in _devices_or_refusals(platform)]
+        try:
+            platforms = cl.get_platforms()
+        except cl.Error as error:
+            raise DeviceUnavailableError(
+                "pyopencl is installed, and no OpenCL driver is",
+                advice='pip install "trilby[opencl]" brings a driver for the CPU; a GPU has one '
+                "from its maker. OCL_ICD_VENDORS, if it is set, hides all drivers but one",
+            ) from error
+        found = [one for platform in platforms for one in _devices_or_refusals(platform)]
         refused = [one for one in found if isinstance(one, DeviceUnavailableError)]
         devices = [one for one in found if not isinstance(one, DeviceUnavailableError)]
         return sorted(devices, key=_precedence), refused
@@ -64,17 +71,6 @@ class OpenCLFamily:
                 f"{infos[index].name} cannot be opened: {error}",
                 advice="another program may hold it, or its driver may be out of date",
             ) from error
-
-
-def _platforms() -> Sequence[cl.Platform]:
-    try:
-        return cl.get_platforms()
-    except cl.Error as error:
-        raise DeviceUnavailableError(
-            "pyopencl is installed, and no OpenCL driver is",
-            advice='pip install "trilby[opencl]" brings a driver for the CPU; a GPU has one from '
-            "its maker. OCL_ICD_VENDORS, if it is set, hides all drivers but one",
-        ) from error
 
 
 def _devices_or_refusals(platform: cl.Platform) -> Iterator[cl.Device | DeviceUnavailableError]:
@@ -120,7 +116,7 @@ def _describe(device: cl.Device, index: int) -> DeviceInfo:
     has = {
         "f64": "cl_khr_fp64" in extensions,
         "f16": "cl_khr_fp16" in extensions,
-        "i64_atomics": extensions >= _WIDE_ATOMICS,
+        "i64_atomics": extensions >= {"cl_khr_int64_base_atomics", "cl_khr_int64_extended_atomics"},
         # Others copy behind the host's back, or keep caches of their own.
         "shared_memory": _kind(device) == "cpu",
     }

@@ -12,23 +12,21 @@ import sys
 import threading
 import time
 from traceback import walk_stack
+from typing import cast
 
 from trilby.at_exit import PROGRAM_END, EndStep
 from trilby.errors import DeviceUnavailableError
 from trilby.locks import hold_over_forks
 
-_CALLERS = "trilby.backend.opencl"
-"""Only modules whose names begin with this call drivers."""
-_LONGEST_WAIT = 2.0
-"""Seconds. By then a thread is in a call that does not end, so nothing comes back from it."""
+_CALLERS = "trilby.backend.opencl", "trilby.backend.background"
+"""Only modules whose names begin with these call drivers."""
 
 
 class Drivers:
-    """Whether this process has used the drivers, its parent had when it forked, or it ends."""
+    """Whether this process has used the drivers, and may never use nor release them any more."""
 
     are_used = False
     are_lost = False
-    are_left = False
 
 
 def check_drivers(*, opening: bool = False) -> None:
@@ -36,7 +34,7 @@ def check_drivers(*, opening: bool = False) -> None:
 
     Devices are not opened once the end has begun; when they are, the drivers are lost to children.
     """
-    if Drivers.are_left and (opening or Drivers.are_lost):
+    if PROGRAM_END.has_begun and (opening or Drivers.are_lost):
         raise DeviceUnavailableError(
             "a device of OpenCL is used while the program ends",
             advice="end threads, and work that `atexit` handlers begin, before that",
@@ -51,25 +49,19 @@ def check_drivers(*, opening: bool = False) -> None:
 
 
 def _leave() -> None:
-    Drivers.are_left = True
-    latest = time.monotonic() + _LONGEST_WAIT
-    while _has_thread_inside() and time.monotonic() < latest:
+    """Wait until no other thread is in a function that may call a driver."""
+    latest = time.monotonic() + 2  # by then nothing comes back from a driver that has a thread
+    while time.monotonic() < latest:
+        tops = sys._current_frames()  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
+        del tops[threading.get_ident()]
+        frames = (frame for top in tops.values() for frame, _ in walk_stack(top))
+        if not any(frame.f_globals.get("__name__", "").startswith(_CALLERS) for frame in frames):
+            return
         time.sleep(0.001)
 
 
-def _has_thread_inside() -> bool:
-    """Whether another thread is in a function that may call a driver."""
-    tops = sys._current_frames()  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
-    tops.pop(threading.get_ident())
-    return any(
-        frame.f_globals.get("__name__", "").startswith(_CALLERS)
-        for top in tops.values()
-        for frame, _ in walk_stack(top)
-    )
-
-
 def _lose() -> None:
-    """In a child: nothing of the drivers is used, nor ever released, which would wait for ever."""
+    """In a child, and at an end where somebody waited for the drivers and was interrupted."""
     if Drivers.are_used:
         Drivers.are_lost = True
         gc.unfreeze()  # else they are not among all objects
@@ -78,24 +70,16 @@ def _lose() -> None:
 
 
 def keep_all() -> None:
-    """Never release what the drivers have: that would wait for work that somebody has given up.
+    """Never release what the drivers have: that would wait, maybe for ever.
 
     Python ends all objects when a program ends, but for those that are used once more than it
-    knows. These here are the objects of the modules that call drivers, with all that they hold,
-    such as memory of the host that kernels may still write.
+    knows: here the objects of the modules that call drivers, with all that they hold.
     """
     for one in gc.get_objects():
-        if str(getattr(type(one), "__module__", "")).startswith(_CALLERS):
+        if str(getattr(cast("object", type(one)), "__module__", "")).startswith(_CALLERS):
             ctypes.pythonapi.Py_IncRef(ctypes.py_object(one))
-
-
-def _give_up() -> None:
-    """At the end: whoever waited for the drivers was interrupted."""
-    if Drivers.are_used:
-        Drivers.are_lost = Drivers.are_left = True
-        keep_all()
 
 
 hold_over_forks(3, lambda: None, lambda: None, _lose)
 PROGRAM_END.add(EndStep.STOP_THREADS, _leave)
-PROGRAM_END.add_rescue(_give_up)
+PROGRAM_END.add_rescue(_lose)

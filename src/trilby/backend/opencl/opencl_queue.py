@@ -5,26 +5,26 @@ work is over: at first without a pause, then with pauses that are a small part o
 which costs as little time as waiting in the driver does.
 
 Ctrl-C is heard between two steps of Python. Submitting a command, noting its event and counting it
-are one call of C: `events.extend(zip(map(enqueue, …), numbers, …))`. So none is lost.
+are one call of C: `events.extend(zip(map(enqueue, …), numbers, …))`. So none is lost, as one could
+be in `cl.enqueue_copy`, which is written in Python.
 
 Drivers compile inside of a call, and some put a part of that off to the first launch of a kernel.
 PoCL 3.0 may do so for ever for vectors of 64 bytes, see `tests/backend/test_driver_faults.py`.
 """
 
+import os
 import sys
 import time
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
-from itertools import chain, repeat
+from itertools import repeat
+from operator import length_hint
 from typing import Any, cast
 
 import numpy as np
 import pyopencl as cl
-
-# Not `cl.enqueue_copy`: it is written in Python, where Ctrl-C could come behind the command.
-from pyopencl._cl import _enqueue_read_buffer as read_buffer  # pyright: ignore[reportPrivateUsage]
 
 from trilby.backend.base import DeviceInfo, Ticket, Times
 from trilby.backend.failures import assertion_failed, closed, failed
@@ -41,14 +41,11 @@ ALL_NUMBERS = sys.maxsize
 SLOW_SECONDS = 5.0
 """After so long a user is told what the driver is doing. It is the time of this process on the
 processor, since drivers compile there: a busy machine is no reason to warn of a driver."""
-
 SLOW_SHARE = 12
 """So many times as long may pass by the clock, if nothing is computed."""
 
-_RESTLESS_SECONDS = 60e-6
-_PAUSE_SHARE = 1 / 32
-_LONGEST_PAUSE = 1e-3
-
+_give_way: Callable[[], object] = getattr(os, "sched_yield", partial(time.sleep, 0))
+_MEASURES = cl.command_queue_properties.PROFILING_ENABLE
 _STATUS = cl.event_info.COMMAND_EXECUTION_STATUS
 _RUNNING = cast("int", cl.command_execution_status.RUNNING)
 _COMPLETE = cast("int", cl.command_execution_status.COMPLETE)
@@ -61,11 +58,13 @@ def wait_until_over(left: Callable[[], int], when_slow: Callable[[], object]) ->
     started, slow_at = time.perf_counter(), time.process_time() + SLOW_SECONDS
     while left() > _COMPLETE:
         waited = time.perf_counter() - started
-        if waited > _RESTLESS_SECONDS:
-            time.sleep(min(waited * _PAUSE_SHARE, _LONGEST_PAUSE))
-        if time.process_time() + waited / SLOW_SHARE > slow_at:
-            when_slow()
-            slow_at += SLOW_SECONDS
+        if waited < 60e-6:  # which is what the shortest sleep takes
+            _give_way()
+        else:
+            time.sleep(min(waited / 32, 1e-3))
+            if time.process_time() + waited / SLOW_SHARE > slow_at:
+                when_slow()
+                slow_at += SLOW_SECONDS
 
 
 @contextmanager
@@ -77,24 +76,13 @@ def explained(device: DeviceInfo, what: str) -> Generator[None]:
         raise failed(device, what, error) from error
 
 
-def tell_slow(entry: str, device: DeviceInfo) -> None:
-    """Say that a driver has been compiling a kernel for long."""
-    tell(
-        "warning",
-        "the driver of %s has been compiling `%s` for at least %g seconds; Ctrl-C stops waiting",
-        device.name,
-        entry,
-        SLOW_SECONDS,
-    )
-
-
 class OpenCLQueue:
     """One in-order queue: `(event, number, what it does)` of each command not known to be over.
 
-    What a command does is a text for errors; of kernels that assert it is a pair of that and a
-    function that reads from the device which `assert` failed. `moment` changes when launches that
-    are prepared must be looked at again: memory was freed, the device closed, or the driver's queue
-    is another. `compute` is the device's queue for launches.
+    What a command does is a text for errors. If it is a launch that asserts, or one that the driver
+    may compile for, two things follow: what finds the `assert` that failed, and the kernel's name.
+    `moment` changes when prepared launches must be looked at again: memory was freed, the device
+    closed, or the driver's queue is another. `compute` is the device's queue for launches.
 
     Where Ctrl-C comes while the driver compiles for a first launch, and a user was told so, the
     device is given up: nobody waits for that driver again, which may never return.
@@ -103,33 +91,23 @@ class OpenCLQueue:
     by_host_clock = False
 
     def __init__(
-        self,
-        cl_device: cl.Device,
-        context: cl.Context,
-        device: DeviceInfo,
-        compute: "OpenCLQueue | None" = None,
+        self, context: cl.Context, device: DeviceInfo, compute: "OpenCLQueue | None" = None
     ) -> None:
         self.context = context
         self.device = device
         self.compute = compute or self
         self.is_open = True
-        self.first_launches: dict[int, tuple[str, Sequence[cl.Event]]] = {}
-        """Commands for which the driver may compile a kernel, with its name and what they await."""
-        self.told_slow = ""
-        """The last kernel of which a user was told that the driver is compiling it."""
-        self.given_up = ""
-        """The kernel that the driver was compiling when Ctrl-C came."""
+        self.told_slow = self.given_up = ""
+        """The kernels that the driver was compiling when a user was told so, and at Ctrl-C."""
         self.moment = 0
         self.lock = new_rlock()
         """For submitting commands; reading and dropping those that are over needs `_polling`."""
         self.events: deque[tuple[Any, ...]] = deque()
         self.numbers = iter(range(1, ALL_NUMBERS))
-        self.numbers_left: Callable[[], int] = cast("Any", self.numbers).__length_hint__
         # Measuring costs time for each command: there is a queue for it, where the device can.
-        measuring = cl_device.queue_properties & cl.command_queue_properties.PROFILING_ENABLE
-        self.driver_queue = cl.CommandQueue(context, cl_device)
-        self._idle_queue = cl.CommandQueue(
-            context, cl_device, cast("cl.command_queue_properties", measuring)
+        measuring = context.devices[0].queue_properties & _MEASURES
+        self.driver_queue, self._idle_queue = (
+            cl.CommandQueue(context, None, cast("Any", one)) for one in (0, measuring)
         )
         self._polling = new_lock()
         self._flushed = 0
@@ -140,7 +118,7 @@ class OpenCLQueue:
     @property
     def submitted(self) -> int:
         """The number of the last command that the driver has."""
-        return ALL_NUMBERS - 1 - self.numbers_left()
+        return ALL_NUMBERS - 1 - length_hint(self.numbers)
 
     @property
     def completed(self) -> int:
@@ -161,28 +139,17 @@ class OpenCLQueue:
         what: str,
         after: Sequence[Ticket],
         command: Callable[..., cl.Event],
+        nbytes: int,
         *arguments: Any,
-        times: int = 1,
-        runs: Iterable[Any] | None = None,
-        settings: Iterable[None] | None = None,
-        compiles: str = "",
     ) -> Ticket:
-        """Give the driver a command so often: it takes the queue, arguments, and a wait list.
-
-        Each of `runs` says what that run does, and each of `settings` is made before its run. For
-        the first one the driver may have to compile the kernel of this name.
-        """
+        """Copy or fill: give the driver a command that takes the queue, arguments, a wait list."""
+        if not nbytes:
+            return Ticket(self, self.submitted)
         waits = self.wait_list(after)
         with explained(self.device, what), self.lock:
-            enqueue = partial(command, self.driver_queue, *arguments)
-            enqueued = map(enqueue, chain((waits,), repeat(None, times - 1)))
-            steps = settings or repeat(None), enqueued, self.numbers, runs or repeat(what)
-            self.events.extend(zip(*steps, strict=False))
+            enqueued = map(partial(command, self.driver_queue, *arguments), (waits,))
+            self.events.extend(zip(enqueued, self.numbers, repeat(what), strict=False))
             number = self.submitted
-        if compiles:
-            done, launches = self.completed, self.first_launches.items()
-            self.first_launches = {one: about for one, about in launches if one > done}
-            self.first_launches[number - times + 1] = compiles, waits or ()
         self.keep_going()
         return Ticket(self, number)
 
@@ -199,9 +166,7 @@ class OpenCLQueue:
         return waits or None
 
     def pending(self, number: int) -> Sequence[cl.Event]:
-        """The event of a command, which its driver was told to begin; nothing where it is over."""
-        if number <= self.completed:
-            return ()
+        """The event of a command, which its driver was told to begin; nothing if it was dropped."""
         self.flush()
         with self.lock:
             try:  # counted from the right, since others may drop events on the left
@@ -221,28 +186,25 @@ class OpenCLQueue:
         """See that the driver begins its commands, drop those that are over, and wait for some."""
         self.flush()
         if self.submitted - self.completed > MOST_UNDER_WAY:
-            self._await(self.submitted - MOST_UNDER_WAY // 2)
+            self.finish(self.submitted - MOST_UNDER_WAY // 2)
 
     def wait(self, number: int) -> None:
         """Return when a command is over; raise its failure, at every call."""
         check_drivers()
-        if number > self.completed:
-            if self.compute.given_up:
-                raise DeviceError(
-                    f"the driver of {self.device.name} was compiling `{self.compute.given_up}` "
-                    "when Ctrl-C came, and nobody waits for it any more",
-                    advice="what only this device had is lost; start again with another device, "
-                    "or with a kernel that its driver compiles sooner",
-                )
-            self._await(number)
+        if self.compute.given_up and number > self.completed:
+            raise DeviceError(
+                f"the driver of {self.device.name} was compiling `{self.compute.given_up}` when "
+                "Ctrl-C came, and nobody waits for it any more",
+                advice="what only this device had is lost; start again with another device, or "
+                "with a kernel that its driver compiles sooner",
+            )
+        self.finish(number)
         if number in self._failures:
             raise self._failures[number].with_traceback(None)
 
-    def finish(self) -> None:
-        """Return when all is over, well or badly."""
-        self._await(self.submitted)
-
-    def _await(self, number: int) -> None:
+    def finish(self, last: int | None = None) -> None:
+        """Return when a command is over, or else all are, well or badly."""
+        number = self.submitted if last is None else last
         compute = self.compute
         try:
             while number > self.completed:
@@ -254,23 +216,26 @@ class OpenCLQueue:
                 compute.given_up = compute.told_slow
             raise
 
-    def compiled_kernel(self) -> str:
-        """The kernel that the driver seems to be compiling at its first launch.
-
-        This launch has not begun, although nothing that it waits for is left.
-        """
-        number = self.completed + 1
-        entry, waits = self.first_launches.get(number, ("", ()))
-        is_ready = all(_status(event, _STATUS) <= _COMPLETE for event in waits)
-        is_waiting = any(_status(event, _STATUS) > _RUNNING for event in self.pending(number))
-        return entry if is_ready and is_waiting else ""
+    def tell_slow(self, entry: str) -> None:
+        """Say that the driver has been compiling a kernel for long."""
+        said = (
+            "the driver of %s has been compiling `%s` for at least %g seconds; Ctrl-C stops waiting"
+        )
+        tell("warning", said, self.device.name, entry, SLOW_SECONDS)
 
     def tell_if_compiling(self) -> None:
-        """Say which kernel the driver seems to be compiling, once."""
+        """Say which kernel the driver seems to be compiling at its first launch, once."""
         entry = self.compiled_kernel()
         if entry and entry != self.told_slow:
-            tell_slow(entry, self.device)
+            self.tell_slow(entry)
             self.told_slow = entry
+
+    def compiled_kernel(self) -> str:
+        """The kernel of the oldest command, if that is its first launch and has not begun."""
+        oldest = next(iter(self.events), None) if self.completed < self.submitted else None
+        if oldest is None or isinstance(oldest[-1], str):
+            return ""
+        return oldest[-1][2] if _status(oldest[-3], _STATUS) > _RUNNING else ""
 
     def times(self, number: int) -> Times | None:
         """What a command took; nothing where it was not measured."""
@@ -300,12 +265,13 @@ class OpenCLQueue:
             if status > _COMPLETE:
                 break
             if status != _COMPLETE or self._measuring or command[-1].__class__ is not str:
-                self._note_end(*command[-3:], status)
+                self._note_end(command, status)
             events.popleft()  # behind all that Ctrl-C may leave undone
 
-    def _note_end(self, event: cl.Event, number: int, what: Any, status: int) -> None:
+    def _note_end(self, command: Any, status: int) -> None:
         """Remember how a command ended."""
-        what, find_failure = (what, None) if isinstance(what, str) else what
+        event, number, what = command[-3:]
+        what, find_failure, _ = (what, None, "") if isinstance(what, str) else what
         try:
             if status != _COMPLETE:
                 event.wait()  # raises what OpenCL has to say
@@ -315,25 +281,23 @@ class OpenCLQueue:
         if failure is not None:
             self._failures[number] = failure
         elif self._measuring:
-            self._times[number] = _times_of(event)
+            with suppress(cl.Error):  # the device does not measure
+                profile = event.profile
+                nanoseconds = (
+                    profile.start,
+                    profile.end - profile.start,
+                    profile.start - profile.queued,
+                )
+                self._times[number] = Times(*(max(one, 0) * 1e-9 for one in nanoseconds))
             if len(self._times) > MOST_TIMES:
                 del self._times[next(iter(self._times))]
 
     def failed_assertion(self, report: cl.Buffer, asserts: Sequence[Any]) -> TrilbyError | None:
         """What a launch has to say: four numbers, which `assert` failed and in which work item."""
         found = np.zeros(4, np.int32)
-        read_buffer(self._idle_queue, report, found, is_blocking=True)  # the other one goes on
-        number, *item = found.tolist()
+        cl.enqueue_copy(self._idle_queue, found, report)  # the other one has later commands
+        number, x, y, z = found.tolist()
         if not number:
             return None
         message, location = asserts[number - 1]
-        return assertion_failed(message, tuple(item), location)
-
-
-def _times_of(event: cl.Event) -> Times:
-    try:
-        profile = event.profile
-        queued, start, end = profile.queued, profile.start, profile.end
-    except cl.Error:  # the device does not measure
-        return Times(None, 0.0)
-    return Times(start * 1e-9, max(end - start, 0) * 1e-9, max(start - queued, 0) * 1e-9)
+        return assertion_failed(message, (x, y, z), location)

@@ -21,7 +21,6 @@ from trilby.errors import DeviceUnavailableError
 from trilby.messages import tell
 
 PLATFORM = "Portable Computing Language"
-_POCL = "PoCL, the OpenCL driver for the CPU,"
 
 NO_DEVICES_ADVICE = (
     "PoCL needs a folder for its cache: set POCL_CACHE_DIR to one that can be written. "
@@ -34,11 +33,9 @@ _LINKER_ADVICE = (
 _ADVICE = "see that `ld` works, and that there is room in POCL_CACHE_DIR or ~/.cache/pocl"
 
 LEAST_BYTES = 8 * 2**20
-"""What has to be free where PoCL keeps compiled kernels; one has a fraction of a megabyte."""
-
+"""With less room for compiled kernels, which have a fraction of a megabyte, each process tries."""
 TRIAL_SECONDS = 300
 """A small kernel that has not run after so long never will."""
-
 TRIAL_PROGRAM = """
 import os, sys
 sys.path[:] = {path!r}
@@ -71,17 +68,8 @@ def refusal(
             advice="use the device `native`, or install another PoCL; on Debian and Ubuntu: "
             "apt install pocl-opencl-icd",
         )
-    if cache_folder is not None:
-        folder = Path(cache_folder).absolute()
-        place = next(one for one in (folder, *folder.parents) if one.is_dir())
-        free = shutil.disk_usage(place).free
-        if free < LEAST_BYTES:
-            return DeviceUnavailableError(
-                f"{_POCL} has no room for compiled kernels: {free:,} bytes are free in {folder}",
-                advice="make room there, or set POCL_CACHE_DIR to a folder on another disk",
-            )
     stamp = _stamp(version, variables, cache_folder) if cache_folder else None
-    if stamp is not None and stamp.exists():
+    if stamp and stamp.exists() and shutil.disk_usage(stamp.parent).free >= LEAST_BYTES:
         return None
     tell("debug", "trying PoCL in a process of its own")
     number = int.from_bytes(os.urandom(3), "little")
@@ -94,7 +82,7 @@ def refusal(
         return None
     concerns_linker = re.search(r"\bld\b|link", problem) and "space" not in problem
     return DeviceUnavailableError(
-        f"{_POCL} does not get a small kernel to run here: {problem}",
+        f"PoCL, the OpenCL driver for the CPU, does not get a small kernel to run here: {problem}",
         advice=_LINKER_ADVICE if concerns_linker else _ADVICE,
     )
 
