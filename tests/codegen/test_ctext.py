@@ -1,6 +1,7 @@
 """Pieces of text: parentheses, and the way back from a generated line to the Python line."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -144,7 +145,7 @@ def test_an_error_of_the_devices_compiler_names_the_python_line(mark: int) -> No
     generated = generate(graph_of(marked))
     broken = re.sub(rf"\b{mark}\b", "no_such_name", generated.text)
     with pytest.raises(BuildError) as caught:
-        backend.build(broken, generated.entry)
+        backend.build(replace(generated, text=broken))
     backend.close()
     location = caught.value.location
     assert location is not None
