@@ -168,8 +168,10 @@ class OpenCLPrepared:
                 number = ALL_NUMBERS - 1 - length_hint(self._numbers)
         except cl.Error as error:
             raise failures.failed(queue.device, self._what, error) from error
-        if not number % HURRY or len(queue.events) == 1:
+        if not number % HURRY:
             queue.keep_going()
+        elif len(queue.events) == 1:
+            queue.flush()
         return _new_ticket((queue, number, None))
 
     def _submit_checked(self, times: int, first_pass: int, after: Sequence[Ticket]) -> Ticket:

@@ -179,8 +179,10 @@ class OpenCLQueue:
         submitted = self.submitted
         if self._flushed < submitted:
             self._flushed = submitted
-            with explained(self.device, "beginning its work"):
+            try:  # a hot loop comes here: no context manager
                 self.driver_queue.flush()
+            except cl.Error as error:
+                raise failed(self.device, "beginning its work", error) from error
 
     def keep_going(self) -> None:
         """See that the driver begins its commands, drop those that are over, and wait for some."""
