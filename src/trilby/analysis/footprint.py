@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import field
 from typing import TypeAlias
 
+from trilby.analysis.access import AccessMode
 from trilby.analysis.measuring.boxes import WHOLE, Box, Space
 from trilby.analysis.measuring.evaluate import Argument, Evaluation
 from trilby.analysis.measuring.pass_kinds import PassKinds, looks_at_passes, pass_kinds
@@ -26,7 +27,6 @@ from trilby.analysis.reach import KernelGraph
 from trilby.analysis.touching.following import touches_of
 from trilby.analysis.touching.kernel_expressions import (
     ConditionScope,
-    Does,
     Expr,
     KernelTouch,
     RangeLoop,
@@ -243,7 +243,7 @@ def _placed(
     spots = {path: spot_of(type_, path) for path in dict.fromkeys(t.path for t in touches)}
     reads, writes, covers = (
         tuple((touch, spots[touch.path]) for touch in touches if does in touch.does)
-        for does in (Does.READS, Does.WRITES, Does.COVERS)
+        for does in (AccessMode.READS, AccessMode.WRITES, AccessMode.COVERS)
     )
     return reads, writes, covers
 

@@ -20,7 +20,6 @@ from trilby.analysis.touching.followed_call import (
 from trilby.analysis.touching.integers import computed, counted_type
 from trilby.analysis.touching.kernel_expressions import (
     ConditionScope,
-    Does,
     Expr,
     Expressions,
     KernelTouch,
@@ -117,12 +116,12 @@ def _cover_in_both(call: FollowedCall, then: FollowedArm, otherwise: FollowedArm
     in_both = {touch.place: touch for touch in _sure(call, then) if touch.place in in_second}
     for touch in in_both.values():
         target = Target(touch.parameter, touch.path, touch.indices, call.made.true)
-        call.following.touch(target, Does.COVERS, call.scope, touch.location)
+        call.following.touch(target, AccessMode.COVERS, call.scope, touch.location)
 
 
 def _sure(call: FollowedCall, arm: FollowedArm) -> list[KernelTouch]:
     touches = call.following.touches[arm.touches]
-    return [t for t in touches if Does.COVERS in t.does and t.scope is arm.scope]
+    return [t for t in touches if AccessMode.COVERS in t.does and t.scope is arm.scope]
 
 
 def _and_then(call: FollowedCall, op: AndThen) -> None:
@@ -206,14 +205,14 @@ def _places(call: FollowedCall, base: Value, indices: Operands, path: str) -> li
 
 
 def _touch(
-    call: FollowedCall, op: Load | Store | AtomicUpdate | CompareExchange, does: Does
+    call: FollowedCall, op: Load | Store | AtomicUpdate | CompareExchange, does: AccessMode
 ) -> None:
     for target in _places(call, op.base, op.indices, op.path):
         call.following.touch(target, does, call.scope, op.location)
 
 
 def _load(call: FollowedCall, op: Load) -> None:
-    _touch(call, op, Does.READS)
+    _touch(call, op, AccessMode.READS)
     type_ = counted_type(op.value)
     if type_ is not None:
         length = _measure(call, op.base, "length", op.path, op.value)
@@ -238,11 +237,11 @@ def _measure(call: FollowedCall, base: Value, op: str, which: object, value: Val
 
 
 def _store(call: FollowedCall, op: Store) -> None:
-    _touch(call, op, Does.WRITES | Does.COVERS)
+    _touch(call, op, AccessMode.WRITES | AccessMode.COVERS)
 
 
 def _atomic(call: FollowedCall, op: AtomicUpdate | CompareExchange) -> None:
-    _touch(call, op, Does.READS | Does.WRITES)
+    _touch(call, op, AccessMode.READS | AccessMode.WRITES)
     type_ = counted_type(op.value) if op.result else None
     if type_:
         call.values[op.value] = call.made.opaque(type_)
@@ -304,10 +303,8 @@ def touch_all(
 ) -> None:
     """The touches of a function that is not looked into: all that it may do at all."""
     for (number, path), access in following.summaries[function.name].items():
-        does = Does.READS if AccessMode.READS in access else Does.NOTHING
-        does |= Does.WRITES if AccessMode.WRITES in access else Does.NOTHING
         for target in below(following.made, arguments[number], function.params[number], path):
-            following.touch(target, does, scope, location)
+            following.touch(target, access, scope, location)
 
 
 def _return(call: FollowedCall, op: Return) -> Expr:
