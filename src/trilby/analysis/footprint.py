@@ -17,7 +17,6 @@ from trilby.analysis.measuring.boxes import WHOLE, Box, Space
 from trilby.analysis.measuring.evaluate import Argument, Evaluation
 from trilby.analysis.measuring.pass_kinds import PassKinds, looks_at_passes, pass_kinds
 from trilby.analysis.measuring.touched_bytes import (
-    MemberBytes,
     Spot,
     TouchedRegion,
     members_of,
@@ -32,6 +31,7 @@ from trilby.analysis.touching.kernel_expressions import (
     RangeLoop,
 )
 from trilby.data.dtypes import BOOL, Type
+from trilby.data.layout import Slot
 from trilby.data.ranges import Ranges
 from trilby.data.schema import BufferType, NDArrayType
 from trilby.data.touched import Touched
@@ -176,7 +176,7 @@ class _Evaluated:
         reading: PlacedTouches,
         writing: PlacedTouches,
         covering: PlacedTouches,
-        members: Mapping[str, MemberBytes],
+        members: Mapping[str, Slot],
     ) -> Touched:
         """What the touches of one buffer come to."""
         reads, _ = self._ranges(reading, members, self._may)
@@ -190,7 +190,7 @@ class _Evaluated:
     def _ranges(
         self,
         touches: PlacedTouches,
-        members: Mapping[str, MemberBytes],
+        members: Mapping[str, Slot],
         domains: Mapping[int, list[Box]],
         *,
         surely: bool = False,
