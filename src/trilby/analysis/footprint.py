@@ -149,10 +149,8 @@ class _Evaluated:
             may, must = self._turns(scope.loop, may, must)
         elif scope.guard:
             condition = self.numbers.conditions[scope.guard.number]
-            loose, is_same = self._space.loose, may is must
             may = self._space.where(condition, may, surely=False)
-            is_same = is_same and self._space.loose == loose
-            must = may if is_same else self._space.where(condition, must, surely=True)
+            must = self._space.where(condition, must, surely=True)
         self._may[scope.number], self._must[scope.number] = may, must
 
     def _turns(
@@ -179,13 +177,10 @@ class _Evaluated:
         members: Mapping[str, Slot],
     ) -> Touched:
         """What the touches of one buffer come to."""
-        reads, _ = self._ranges(reading, members, self._may)
-        covers, is_exact = self._ranges(covering, members, self._must, surely=True)
-        scopes = (touch.scope.number for touch, _ in covering)
-        if is_exact and writing == covering and all(self._may[n] is self._must[n] for n in scopes):
-            return Touched(reads, covers, covers)
-        writes, _ = self._ranges(writing, members, self._may)
-        return Touched(reads, writes, covers)
+        reads = self._ranges(reading, members, self._may)
+        writes = self._ranges(writing, members, self._may)
+        covers = self._ranges(covering, members, self._must, surely=True)
+        return Touched(reads, writes, writes if writes == covers else covers)
 
     def _ranges(
         self,
@@ -194,17 +189,15 @@ class _Evaluated:
         domains: Mapping[int, list[Box]],
         *,
         surely: bool = False,
-    ) -> tuple[Ranges, bool]:
-        """The bytes of some touches, and whether these are exactly those that were asked for."""
-        if not touches:
-            return Ranges.EMPTY, True
+    ) -> Ranges:
+        """The bytes of some touches."""
         values = self.numbers.values
         region = TouchedRegion(self._space, members, surely=surely)
         for touch, spot in touches:
             boxes = domains[touch.scope.number]
             if boxes:
                 region.add(spot, [values[index.number] for index in touch.indices], boxes)
-        return region.ranges(), region.is_exact
+        return region.ranges()
 
 
 def footprints(graph: KernelGraph) -> KernelFootprint:

@@ -54,13 +54,11 @@ WHOLE = Box({})
 class Space:
     """Cuts boxes over the variables of one launch.
 
-    `loose` counts the cuts that left more than they should; others are exact. `kc.x != 2` cuts
-    the box of the items 0 to 7 into one of 0 to 1 and one of 3 to 7.
+    `kc.x != 2` cuts the box of the items 0 to 7 into one of 0 to 1 and one of 3 to 7.
     """
 
     def __init__(self, variables: Variables) -> None:
         self.variables = variables
-        self.loose = 0
 
     # -- bounds
 
@@ -206,11 +204,9 @@ class Space:
         if condition is False or (condition is None and surely):
             return []
         if condition is None:
-            self.loose += 1
             return boxes
         found = [part for box in boxes for part in self._where(condition, box, surely=surely)]
         if len(found) > MOST_BOXES:
-            self.loose += 1
             return found[:MOST_BOXES] if surely else boxes
         return found
 
@@ -229,10 +225,8 @@ class Space:
                 return self.where(condition, [box], surely=surely)
 
     def _at_most_zero(self, box: Box, form: Form, *, surely: bool) -> list[Box]:
-        if not self.is_free(box, form.terms):
-            if surely:
-                return [box] if self._ends(box, form)[1] <= 0 else []
-            self.loose += 1
+        if surely and not self.is_free(box, form.terms):
+            return [box] if self._ends(box, form)[1] <= 0 else []
         found: list[Box] = []
         for part, terms in self.resolved(box, form.terms):
             low, high = self.ends(part, form.const, terms)
@@ -244,7 +238,6 @@ class Space:
                 ((var, factor),) = terms.items()
                 found.extend(self._limited(part, var, factor, form.const))
             elif not surely:
-                self.loose += 1
                 found.extend(self._limited_by_rest(part, form.const, terms))
         return found
 

@@ -137,13 +137,11 @@ class TouchedRegion:
 
     `surely` tells whether these are at most the bytes that are touched, or at least those.
     Accesses that go the same way, such as those to the members of a struct, are put together
-    before they are spread out over the work items. `is_exact` stays true where no more and no
-    less than what was asked for has been taken in. With `array[kc.x]` and `array[kc.x + 1]` added
+    before they are spread out over the work items. With `array[kc.x]` and `array[kc.x + 1]` added
     for 8 items, `ranges()` are the bytes of nine elements.
     """
 
     def __init__(self, space: Space, members: Mapping[str, Slot], *, surely: bool) -> None:
-        self.is_exact = True
         self._space = space
         self._members = members
         self._surely = surely
@@ -193,7 +191,6 @@ class TouchedRegion:
             if all(low >= 0 and high < size for low, high in ends):
                 found = boxes
             else:
-                self.is_exact = False
                 low, high = at_most_zero(scaled(index, -1)), at_most_zero(shifted(index, 1 - size))
                 found = self._space.where(low, boxes, surely=self._surely)
                 found = self._space.where(high, found, surely=self._surely)
@@ -222,7 +219,6 @@ class TouchedRegion:
             for box in way.boxes:
                 for part, terms in self._space.resolved(box, way.terms):
                     if self._surely and not self._space.is_free(part, terms):
-                        self.is_exact = False
                         continue
                     for start, run, repeats in self._rows(way, part, terms):
                         key = (way.member, tuple(repeats))
@@ -261,7 +257,6 @@ class TouchedRegion:
         for number, (stride, count) in enumerate(repeats):
             reach = sum(way * (times - 1) for way, times in repeats[number:])
             if len(ranges) > MOST_RUNS or len(ranges) * count > MOST_RANGES:
-                self.is_exact = False
                 whole = Ranges.span(ranges.start, ranges.stop + reach)
                 return Ranges.EMPTY if self._surely else whole
             ranges = ranges.repeated(stride, count)
