@@ -12,7 +12,7 @@ from trilby.analysis.touching.integers import cast
 from trilby.analysis.touching.kernel_expressions import Expr, Expressions, Known, RangeLoop
 from trilby.data.dtypes import BOOL, I64
 from trilby.dataclass import dataclass
-from trilby.model.op import Block, Op, blocks, walk
+from trilby.model.op import Block, Op, blocks, ops_within
 from trilby.model.ops.arith import ARITH_OPS
 from trilby.model.ops.control import AndThen, Break, Continue, For, While
 from trilby.model.ops.core import Call, Constant, Return, Var, VarLoad, VarStore, Yield
@@ -42,12 +42,11 @@ class _LoopEffects:
 def _turns(call: FollowedCall, op: For | While) -> _LoopEffects:
     stored: dict[Value, None] = {}
     leaves = False
-    for block in blocks(op):
-        for inner in walk(block):
-            if isinstance(inner, VarStore) and inner.var in call.variables:
-                stored[inner.var] = None
-            is_asserting = isinstance(inner, Call) and inner.callee in call.following.asserting
-            leaves |= isinstance(inner, Return | Assert) or is_asserting
+    for inner in ops_within(op):
+        if isinstance(inner, VarStore) and inner.var in call.variables:
+            stored[inner.var] = None
+        is_asserting = isinstance(inner, Call) and inner.callee in call.following.asserting
+        leaves |= isinstance(inner, Return | Assert) or is_asserting
     own = list(_own(op.body))
     breaks = leaves or any(isinstance(inner, Break) for inner in own)
     return _LoopEffects(tuple(stored), breaks, leaves, any(isinstance(o, Continue) for o in own))
@@ -112,7 +111,7 @@ def _compute(call: FollowedCall, block: Block) -> None:
     for op in block.ops:
         if type(op) in _COMPUTING:
             call.following.rules[type(op)](call, op)
-        for inner in (inner for nested in blocks(op) for inner in walk(nested)):
+        for inner in ops_within(op):
             if isinstance(inner, VarStore):
                 call.set(inner.var, call.anything(inner.var))
 

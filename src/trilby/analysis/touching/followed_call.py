@@ -273,4 +273,4 @@ def below(made: Expressions, known: Known, value: Value, path: str) -> tuple[Tar
 
 def unsure(made: Expressions, targets: list[Target]) -> tuple[Target, ...]:
     """The same places, each of them only perhaps."""
-    return tuple(Target(t.parameter, t.path, t.indices, made.opaque(BOOL)) for t in targets)
+    return tuple(replace(target, condition=made.opaque(BOOL)) for target in targets)

@@ -6,6 +6,8 @@ number of ops that grows with the size of the models; further calls count with a
 callee may do.
 """
 
+from dataclasses import replace
+
 from trilby.analysis.access import AccessMode, is_length
 from trilby.analysis.reach import KernelGraph
 from trilby.analysis.touching.follow_loops import LOOP_RULES
@@ -83,31 +85,17 @@ def _after(
         return known[1]
     if arms[1].falls is call.made.false:
         return known[0]
-    found = joined(call, condition, *known)
-    return call.anything(value) if found is None else found
-
-
-def joined(call: FollowedCall, condition: Expr, then: Known, otherwise: Known) -> Known:
-    """One of two, by a condition; None where nothing can be said."""
-    if then is otherwise:
+    then, otherwise = known
+    made = call.made
+    if then is otherwise and then is not None:
         return then
     if isinstance(then, Expr) and isinstance(otherwise, Expr):
-        return call.made.select(condition, then, otherwise)
-    if not isinstance(then, tuple) or not isinstance(otherwise, tuple):
-        return None
-    if len(then) + len(otherwise) > MOST_TARGETS:
-        return None
-    return (
-        *_where(call, condition, then),
-        *_where(call, call.made.negated(condition), otherwise),
-    )
-
-
-def _where(call: FollowedCall, condition: Expr, targets: tuple[Target, ...]) -> tuple[Target, ...]:
-    return tuple(
-        Target(t.parameter, t.path, t.indices, call.made.both(condition, t.condition))
-        for t in targets
-    )
+        return made.select(condition, then, otherwise)
+    if isinstance(then, tuple) and isinstance(otherwise, tuple):
+        ways = [(condition, t) for t in then] + [(made.negated(condition), t) for t in otherwise]
+        if len(ways) <= MOST_TARGETS:
+            return tuple(replace(t, condition=made.both(way, t.condition)) for way, t in ways)
+    return call.anything(value)
 
 
 def _cover_in_both(call: FollowedCall, then: FollowedArm, otherwise: FollowedArm) -> None:
@@ -124,18 +112,12 @@ def _sure(call: FollowedCall, arm: FollowedArm) -> list[KernelTouch]:
     return [t for t in touches if AccessMode.COVERS in t.does and t.scope is arm.scope]
 
 
-def _and_then(call: FollowedCall, op: AndThen) -> None:
-    first = call.condition(op.first)
-    rest = call.arm(op.rest, first).yielded
+def _and_or(call: FollowedCall, op: AndThen | OrElse) -> None:
+    first, is_and = call.condition(op.first), isinstance(op, AndThen)
+    rest = call.arm(op.rest, first if is_and else call.made.negated(first)).yielded
     second = rest if isinstance(rest, Expr) else call.made.opaque(BOOL)
-    call.values[op.value] = call.made.both(first, second)
-
-
-def _or_else(call: FollowedCall, op: OrElse) -> None:
-    first = call.condition(op.first)
-    rest = call.arm(op.rest, call.made.negated(first)).yielded
-    second = rest if isinstance(rest, Expr) else call.made.opaque(BOOL)
-    call.values[op.value] = call.made.either(first, second)
+    join = call.made.both if is_and else call.made.either
+    call.values[op.value] = join(first, second)
 
 
 def _assert(call: FollowedCall, op: Assert) -> Expr:
@@ -149,8 +131,8 @@ def _assert(call: FollowedCall, op: Assert) -> Expr:
 BRANCH_RULES: dict[type[Op], Rule] = {
     If: _if,
     Ternary: _ternary,
-    AndThen: _and_then,
-    OrElse: _or_else,
+    AndThen: _and_or,
+    OrElse: _and_or,
     Assert: _assert,
 }
 
