@@ -122,7 +122,7 @@ class Spans:
             case arith.Mod() if right.low >= 0:
                 return Span(0, max(right.high - 1, 0))
             case arith.FloorDiv() if right.low > 0:
-                return self._between_ends(op, operator.floordiv)
+                return self._between_ends(op, lambda a, b: a // b)
             case _:
                 return self.exact(op)
 

@@ -6,7 +6,7 @@ written `v - w * (v // w)`, so that taking an index apart and putting it togethe
 back the index.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
 from trilby.dataclass import dataclass
@@ -73,15 +73,7 @@ class Variables:
 
     def bounds(self, const: int, terms: Mapping[int, int]) -> tuple[int, int]:
         """The lowest and the highest sum, as far as single variables tell."""
-        low = high = const
-        for var, factor in terms.items():
-            if factor > 0:
-                low += factor * self.low[var]
-                high += factor * self.high[var]
-            else:
-                low += factor * self.high[var]
-                high += factor * self.low[var]
-        return low, high
+        return linear_bounds(const, terms, lambda var: (self.low[var], self.high[var]))
 
     def sum(self, left: Number, right: Number, factor: int = 1) -> Number:
         """`left + factor * right`."""
@@ -197,6 +189,18 @@ class Variables:
             return found
         low, high = max(found.low, 0), min(found.high, divisor - 1)
         return Form(found.const, found.terms, low, high)
+
+
+def linear_bounds(
+    const: int, terms: Mapping[int, int], bounds: Callable[[int], tuple[int, int]]
+) -> tuple[int, int]:
+    """The lowest and the highest sum of a constant and multiples of variables with bounds."""
+    low = high = const
+    for var, factor in terms.items():
+        first, last = bounds(var)
+        low += factor * (first if factor > 0 else last)
+        high += factor * (last if factor > 0 else first)
+    return low, high
 
 
 def shifted(number: Number, distance: int) -> Number:

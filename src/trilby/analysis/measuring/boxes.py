@@ -8,7 +8,7 @@ depends on both, the box is cut into whole rows and what is left before and afte
 from collections.abc import Mapping
 from typing import TypeAlias
 
-from trilby.analysis.measuring.affine import Both, Condition, Either, Form, Variables
+from trilby.analysis.measuring.affine import Both, Condition, Either, Form, Variables, linear_bounds
 
 MOST_BOXES = 64
 """More boxes than this are not worth having: the condition is then not used."""
@@ -91,12 +91,7 @@ class Space:
 
     def ends(self, box: Box, const: int, terms: Terms) -> Bounds:
         """The lowest and the highest sum in a box."""
-        low = high = const
-        for var, factor in terms.items():
-            first, last = self.bounds(box, var)
-            low += factor * (first if factor > 0 else last)
-            high += factor * (last if factor > 0 else first)
-        return low, high
+        return linear_bounds(const, terms, lambda var: self.bounds(box, var))
 
     def _ends(self, box: Box, form: Form) -> Bounds:
         low, high = self.ends(box, form.const, form.terms)

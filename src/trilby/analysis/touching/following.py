@@ -128,15 +128,6 @@ def _assert(call: FollowedCall, op: Assert) -> Expr:
     return goes_on
 
 
-BRANCH_RULES: dict[type[Op], Rule] = {
-    If: _if,
-    Ternary: _ternary,
-    AndThen: _and_or,
-    OrElse: _and_or,
-    Assert: _assert,
-}
-
-
 # ------------------------------------------------------------------------------------ follow memory
 # How variables, memory, structs and calls are followed.
 
@@ -296,7 +287,9 @@ def _return(call: FollowedCall, op: Return) -> Expr:
     return call.made.false
 
 
-MEMORY_RULES: dict[type[Op], Rule] = {
+# ---------------------------------------------------------------------------------------- following
+
+RULES: dict[type[Op], Rule] = {
     Constant: _constant,
     Grid: _grid,
     **dict.fromkeys(ARITH_OPS, _arithmetic),
@@ -313,12 +306,13 @@ MEMORY_RULES: dict[type[Op], Rule] = {
     Unpack: _unpack,
     Call: _call,
     Return: _return,
+    If: _if,
+    Ternary: _ternary,
+    AndThen: _and_or,
+    OrElse: _and_or,
+    Assert: _assert,
+    **LOOP_RULES,
 }
-
-
-# ---------------------------------------------------------------------------------------- following
-
-RULES = {**MEMORY_RULES, **BRANCH_RULES, **LOOP_RULES}
 """How each op is followed; those without a rule touch nothing and give nothing."""
 
 
