@@ -146,9 +146,8 @@ class TouchedRegion:
         self._members = members
         self._surely = surely
         self._ways: dict[tuple[object, ...], _AccessFamily] = {}
-        self._inner: dict[tuple[int, int, int], list[Box]] = {}
-        self._loose: dict[int, Number] = {}
-        self._alive: list[object] = []
+        self._inner: dict[tuple[tuple[Box, ...], Form, int], list[Box]] = {}
+        self._loose: dict[Form, Number] = {}
 
     def add(self, spot: Spot, indices: Sequence[Number], boxes: list[Box]) -> None:
         """Take in an access; an index that the array does not have is left out."""
@@ -170,21 +169,16 @@ class TouchedRegion:
                 for var, factor in number.terms.items():
                     terms[var] = terms.get(var, 0) + factor * stride
         if boxes:
-            self._way(spot, member, terms, boxes).starts.append((const, const + spot.size))
-
-    def _way(
-        self, spot: Spot, member: Slot, terms: dict[int, int], boxes: list[Box]
-    ) -> "_AccessFamily":
-        key = (spot.member, id(boxes), *terms.items())
-        way = self._ways.get(key)
-        if way is None:
-            way = _AccessFamily(spot, member, {var: f for var, f in terms.items() if f}, boxes)
-            self._ways[key] = way
-        return way
+            key = (spot.member, tuple(boxes), *terms.items())
+            way = self._ways.get(key)
+            if way is None:
+                own = {var: factor for var, factor in terms.items() if factor}
+                way = self._ways[key] = _AccessFamily(spot, member, own, boxes)
+            way.starts.append((const, const + spot.size))
 
     def _inside(self, index: Form, size: int, boxes: list[Box]) -> list[Box]:
         """The boxes in which an index is one of the array; the same list for the same question."""
-        key = (id(boxes), id(index), size)
+        key = (tuple(boxes), index, size)
         found = self._inner.get(key)
         if found is None:
             ends = [self._space.ends(box, index.const, index.terms) for box in boxes]
@@ -195,7 +189,6 @@ class TouchedRegion:
                 found = self._space.where(low, boxes, surely=self._surely)
                 found = self._space.where(high, found, surely=self._surely)
             self._inner[key] = found
-            self._alive += (boxes, index)  # what is known by its id must not go away
         return found
 
     def _loosened(self, index: Form) -> Number:
@@ -206,10 +199,9 @@ class TouchedRegion:
         low, high = variables.bounds(index.const, index.terms)
         if low >= index.low and index.high >= high:
             return index
-        if id(index) not in self._loose:
-            self._loose[id(index)] = variables.form(index.low, index.high, free=False)
-            self._alive.append(index)
-        return self._loose[id(index)]
+        if index not in self._loose:
+            self._loose[index] = variables.form(index.low, index.high, free=False)
+        return self._loose[index]
 
     def ranges(self) -> Ranges:
         """All bytes."""
