@@ -244,7 +244,7 @@ def test_whole_is_the_sum_of_all_fields() -> None:
         "t": AccessMode.BOTH,
         "m": AccessMode.UNTOUCHED,
     }
-    assert [str(access) for access in AccessMode] == ["reads", "writes"]
+    assert [str(access) for access in AccessMode.BOTH] == ["reads", "writes"]
     assert str(AccessMode.UNTOUCHED) == "untouched"
     assert str(AccessMode.READS | AccessMode.WRITES) == "both"
 

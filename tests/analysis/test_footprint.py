@@ -226,6 +226,11 @@ def test_a_launch_of_nothing_touches_nothing() -> None:
     assert of_a("a[kc.x] += 1", size=(0, 1, 1)) == (NOTHING, NOTHING, NOTHING)
 
 
+def test_a_sum_of_the_turns_is_no_multiple_of_their_number() -> None:
+    found = footprint("s = 0\nfor i in range(n):\n    a[s] = 1\n    s += i", ranks=(1, 1))
+    assert "may write [?] for i in range(n)" in str(found)
+
+
 # -- more dimensions
 
 

@@ -77,12 +77,19 @@ def _flows(op: Op, aliases: Aliases) -> Iterator[tuple[Value, frozenset[Root]]]:
 
 
 class AccessMode(Flag):
-    """What is done with some data: `b.array[i] += 1` is `BOTH`, as is an atomic update."""
+    """What is done with some data: `b.array[i] += 1` is `BOTH`, as is an atomic update.
+
+    Where work items and turns are told apart, a write that surely happens also `COVERS` its place.
+    `REREADS` is a read of what the same work item has surely written before: it sees nothing of
+    what the buffer held when the kernel was launched.
+    """
 
     UNTOUCHED = 0
     READS = 1
     WRITES = 2
     BOTH = 3
+    COVERS = 4
+    REREADS = 8
 
     def __str__(self) -> str:
         return (self.name or "").lower()

@@ -5,11 +5,9 @@ the same numbers. The ids of work items, the range, lengths and numbers that are
 no data here.
 """
 
-from collections.abc import Iterator
-
 from trilby.analysis.access import is_length
 from trilby.analysis.reach import KernelGraph, reaching, waiting_functions
-from trilby.model.op import Block, Func, Op, block_fields, operands, walk
+from trilby.model.op import Block, Func, Op, blocks, operands, ops_within, walk
 from trilby.model.ops.arith import Binary, Cast, Compare, Math, Pow, Unary
 from trilby.model.ops.control import Break, Continue, For, While
 from trilby.model.ops.core import Call, Constant, Return, Var, VarLoad, VarStore
@@ -34,17 +32,11 @@ def uneven_loops_around_others(graph: KernelGraph) -> frozenset[Op]:
     for function in graph.functions:
         uneven = _uneven(function, is_kernel=function is graph.entry)
         for loop in uneven:
-            inside = list(_inside(loop))
+            inside = list(ops_within(loop))
             waits = _holds(inside, waiting, Barrier)
             if not waits and _holds(inside, looping, For, While, Pow):
                 found.add(loop)
     return frozenset(found)
-
-
-def _inside(loop: Loop) -> Iterator[Op]:
-    if isinstance(loop, While):
-        yield from walk(loop.test)
-    yield from walk(loop.body)
 
 
 def _holds(ops: list[Op], functions: frozenset[str], *kinds: type[Op]) -> bool:
@@ -79,7 +71,7 @@ def _may_be_left(block: Block, *, in_loop: bool = False) -> bool:
         if isinstance(op, Return) or (isinstance(op, Break) and not in_loop):
             return True
         inner = in_loop or isinstance(op, Loop)
-        if any(_may_be_left(getattr(op, name), in_loop=inner) for name in block_fields(type(op))):
+        if any(_may_be_left(nested, in_loop=inner) for nested in blocks(op)):
             return True
     return False
 
@@ -143,18 +135,14 @@ class _TaintedLoops:
         """Read ops in order; `decided` is true where data decides whether they are run."""
         for op in block.ops:
             given = self._known.issuperset(operands(op))
-            if (decided and self._is_decisive(op)) or (isinstance(op, For) and not given):
+            runs_loop = isinstance(op, Call) and op.callee in self._looping
+            is_decisive = runs_loop or isinstance(op, For | Return | Break | Continue)
+            if (decided and is_decisive) or (isinstance(op, For) and not given):
                 self._found = True
             self._note(op, given=given, decided=decided)
             inner = decided or not (given or isinstance(op, Var | VarStore))
-            for name in block_fields(type(op)):
-                self._read(getattr(op, name), decided=inner)
-
-    def _is_decisive(self, op: Op) -> bool:
-        """Whether an op runs a loop, or decides about those that come after it."""
-        if isinstance(op, Call):
-            return op.callee in self._looping
-        return isinstance(op, For | Return | Break | Continue)
+            for nested in blocks(op):
+                self._read(nested, decided=inner)
 
     def _note(self, op: Op, *, given: bool, decided: bool) -> None:
         match op:
@@ -164,20 +152,18 @@ class _TaintedLoops:
                 self._known.update(op.body.params)
             case Var(init=init) if op.result is not None:
                 self._known.add(op.result)  # the variable itself, whatever is in it
-                self._set(op.result, self._known.issuperset(init) and not decided)
+                if decided or not self._known.issuperset(init):
+                    self._varied.add(op.result)
             case Call(args=args):
                 unknown = {n for n, one in enumerate(args) if one not in self._known}
                 self._data[op.callee] |= unknown
             case VarStore():
-                self._set(op.var, op.stored in self._known and not decided)
+                if decided or op.stored not in self._known:
+                    self._varied.add(op.var)
             case _ if op.result is not None and self._is_known(op, given=given):
                 self._known.add(op.result)
             case _:
                 pass
-
-    def _set(self, var: Value, is_known: bool) -> None:  # noqa: FBT001 -- what is set
-        if not is_known:
-            self._varied.add(var)
 
     def _is_known(self, op: Op, *, given: bool) -> bool:
         match op:

@@ -12,11 +12,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import field
 from typing import TypeAlias
 
+from trilby.analysis.access import AccessMode
 from trilby.analysis.measuring.boxes import WHOLE, Box, Space
 from trilby.analysis.measuring.evaluate import Argument, Evaluation
 from trilby.analysis.measuring.pass_kinds import PassKinds, looks_at_passes, pass_kinds
 from trilby.analysis.measuring.touched_bytes import (
-    MemberBytes,
     Spot,
     TouchedRegion,
     members_of,
@@ -26,12 +26,12 @@ from trilby.analysis.reach import KernelGraph
 from trilby.analysis.touching.following import touches_of
 from trilby.analysis.touching.kernel_expressions import (
     ConditionScope,
-    Does,
     Expr,
     KernelTouch,
     RangeLoop,
 )
 from trilby.data.dtypes import BOOL, Type
+from trilby.data.layout import Slot
 from trilby.data.ranges import Ranges
 from trilby.data.schema import BufferType, NDArrayType
 from trilby.data.touched import Touched
@@ -149,10 +149,8 @@ class _Evaluated:
             may, must = self._turns(scope.loop, may, must)
         elif scope.guard:
             condition = self.numbers.conditions[scope.guard.number]
-            loose, is_same = self._space.loose, may is must
             may = self._space.where(condition, may, surely=False)
-            is_same = is_same and self._space.loose == loose
-            must = may if is_same else self._space.where(condition, must, surely=True)
+            must = self._space.where(condition, must, surely=True)
         self._may[scope.number], self._must[scope.number] = may, must
 
     def _turns(
@@ -176,35 +174,30 @@ class _Evaluated:
         reading: PlacedTouches,
         writing: PlacedTouches,
         covering: PlacedTouches,
-        members: Mapping[str, MemberBytes],
+        members: Mapping[str, Slot],
     ) -> Touched:
         """What the touches of one buffer come to."""
-        reads, _ = self._ranges(reading, members, self._may)
-        covers, is_exact = self._ranges(covering, members, self._must, surely=True)
-        scopes = (touch.scope.number for touch, _ in covering)
-        if is_exact and writing == covering and all(self._may[n] is self._must[n] for n in scopes):
-            return Touched(reads, covers, covers)
-        writes, _ = self._ranges(writing, members, self._may)
-        return Touched(reads, writes, covers)
+        reads = self._ranges(reading, members, self._may)
+        writes = self._ranges(writing, members, self._may)
+        covers = self._ranges(covering, members, self._must, surely=True)
+        return Touched(reads, writes, writes if writes == covers else covers)
 
     def _ranges(
         self,
         touches: PlacedTouches,
-        members: Mapping[str, MemberBytes],
+        members: Mapping[str, Slot],
         domains: Mapping[int, list[Box]],
         *,
         surely: bool = False,
-    ) -> tuple[Ranges, bool]:
-        """The bytes of some touches, and whether these are exactly those that were asked for."""
-        if not touches:
-            return Ranges.EMPTY, True
+    ) -> Ranges:
+        """The bytes of some touches."""
         values = self.numbers.values
         region = TouchedRegion(self._space, members, surely=surely)
         for touch, spot in touches:
             boxes = domains[touch.scope.number]
             if boxes:
                 region.add(spot, [values[index.number] for index in touch.indices], boxes)
-        return region.ranges(), region.is_exact
+        return region.ranges()
 
 
 def footprints(graph: KernelGraph) -> KernelFootprint:
@@ -243,7 +236,7 @@ def _placed(
     spots = {path: spot_of(type_, path) for path in dict.fromkeys(t.path for t in touches)}
     reads, writes, covers = (
         tuple((touch, spots[touch.path]) for touch in touches if does in touch.does)
-        for does in (Does.READS, Does.WRITES, Does.COVERS)
+        for does in (AccessMode.READS, AccessMode.WRITES, AccessMode.COVERS)
     )
     return reads, writes, covers
 

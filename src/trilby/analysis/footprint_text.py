@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from typing import TypeAlias, cast
 
+from trilby.analysis.access import AccessMode
 from trilby.analysis.touching.kernel_expressions import (
     ConditionScope,
-    Does,
     Expr,
     KernelTouch,
     RangeLoop,
@@ -241,11 +241,11 @@ def _lines(words: Wording, type_: Type, touches: list[KernelTouch]) -> Iterator[
 
 
 def _verbs(touch: KernelTouch) -> Iterator[str]:
-    if Does.READS in touch.does:
+    if AccessMode.READS in touch.does:
         yield "reads"
-    if Does.COVERS in touch.does and _is_sure(touch):
+    if AccessMode.COVERS in touch.does and _is_sure(touch):
         yield "covers"
-    elif Does.WRITES in touch.does:
+    elif AccessMode.WRITES in touch.does:
         yield "may write"
 
 

@@ -102,11 +102,6 @@ class Spans:
                 return self._known.get(source) if source is not None else None
             case Ternary():
                 return self.of(yielded(op.then)) | self.of(yielded(op.otherwise))
-            case _:
-                return self._computed(op)
-
-    def _computed(self, op: Op) -> Span | None:
-        match op:
             case arith.Cast() if _is_integer(op.operand) or op.operand.type is BOOL:
                 return self.of(op.operand)
             case arith.Neg():
@@ -116,19 +111,20 @@ class Spans:
                 choose: Callable[[int, int], int] = min if name == "min" else max
                 return Span(choose(left.low, right.low), choose(left.high, right.high))
             case arith.Binary():
-                return self.exact(op) or self._divided(op)
+                return self._binary(op, self.of(op.left), self.of(op.right))
             case _:
                 return None
 
-    def _divided(self, op: arith.Binary) -> Span | None:
-        left, right = self.of(op.left), self.of(op.right)
-        if isinstance(op, arith.BitAnd) and max(left.low, right.low) >= 0:
-            return Span(0, min(s.high for s in (left, right) if s.low >= 0))
-        if isinstance(op, arith.Mod) and right.low >= 0:
-            return Span(0, max(right.high - 1, 0))
-        if isinstance(op, arith.FloorDiv) and right.low > 0:
-            return self._between_ends(op, lambda a, b: a // b)
-        return None
+    def _binary(self, op: arith.Binary, left: Span, right: Span) -> Span | None:
+        match op:
+            case arith.BitAnd() if max(left.low, right.low) >= 0:
+                return Span(0, min(s.high for s in (left, right) if s.low >= 0))
+            case arith.Mod() if right.low >= 0:
+                return Span(0, max(right.high - 1, 0))
+            case arith.FloorDiv() if right.low > 0:
+                return self._between_ends(op, lambda a, b: a // b)
+            case _:
+                return self.exact(op)
 
 
 _EXACT: Mapping[type[Op], Callable[[int, int], int]] = {

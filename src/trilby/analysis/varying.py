@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from trilby.analysis.bound import names_of, names_set
 from trilby.analysis.reach import ComputeGraph
 from trilby.data.schema import BufferType, NDArrayType
-from trilby.model.op import Block, Func, blocks, operands, walk
+from trilby.model.op import Block, Func, blocks, operands, ops_within, walk
 from trilby.model.ops.core import VarLoad
 from trilby.model.ops.host import Dispatch, HostFor, HostValue, HostWhile
 from trilby.model.value import Value
@@ -37,8 +37,7 @@ def _in_loops(
             yield changed, op
         inner = changed
         if isinstance(op, HostFor | HostWhile):
-            inside = (op, *(one for block in blocks(op) for one in walk(block)))
-            inner = changed.union(*(names_set(one, names) for one in inside))
+            inner = changed.union(*(names_set(one, names) for one in (op, *ops_within(op))))
         for nested in blocks(op):
             yield from _in_loops(nested, names, inner)
 

@@ -177,9 +177,13 @@ def _slot(field: Field, start: int, lengths: Mapping[str, int]) -> Slot:
     if not isinstance(field.type, ArrayType):
         return Slot(field.name, field.type, start, size_of(field.type))
     shape = shape_of(field.type, lengths)
-    stride = stride_of(field.type)
+    return array_slot(field.name, field.type, start, shape, stride_of(field.type))
+
+
+def array_slot(name: str, type_: Type, start: int, shape: tuple[int, ...], stride: int) -> Slot:
+    """The place of an array, row after row; `stride` is between neighbours in a row."""
     strides = tuple(stride * math.prod(shape[axis + 1 :]) for axis in range(len(shape)))
-    return Slot(field.name, field.type, start, stride * math.prod(shape), shape, strides)
+    return Slot(name, type_, start, stride * math.prod(shape), shape, strides)
 
 
 @cache

@@ -140,3 +140,9 @@ def walk(block: Block) -> Iterator[Op]:
         yield op
         for name in block_fields(type(op)):
             yield from walk(getattr(op, name))
+
+
+def ops_within(op: Op) -> Iterator[Op]:
+    """Every op of the blocks of an op, outer before inner."""
+    for block in blocks(op):
+        yield from walk(block)

@@ -6,7 +6,7 @@ written `v - w * (v // w)`, so that taking an index apart and putting it togethe
 back the index.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
 from trilby.dataclass import dataclass
@@ -73,15 +73,7 @@ class Variables:
 
     def bounds(self, const: int, terms: Mapping[int, int]) -> tuple[int, int]:
         """The lowest and the highest sum, as far as single variables tell."""
-        low = high = const
-        for var, factor in terms.items():
-            if factor > 0:
-                low += factor * self.low[var]
-                high += factor * self.high[var]
-            else:
-                low += factor * self.high[var]
-                high += factor * self.low[var]
-        return low, high
+        return linear_bounds(const, terms, lambda var: (self.low[var], self.high[var]))
 
     def sum(self, left: Number, right: Number, factor: int = 1) -> Number:
         """`left + factor * right`."""
@@ -199,6 +191,18 @@ class Variables:
         return Form(found.const, found.terms, low, high)
 
 
+def linear_bounds(
+    const: int, terms: Mapping[int, int], bounds: Callable[[int], tuple[int, int]]
+) -> tuple[int, int]:
+    """The lowest and the highest sum of a constant and multiples of variables with bounds."""
+    low = high = const
+    for var, factor in terms.items():
+        first, last = bounds(var)
+        low += factor * (first if factor > 0 else last)
+        high += factor * (last if factor > 0 else first)
+    return low, high
+
+
 def shifted(number: Number, distance: int) -> Number:
     """`number + distance`."""
     if isinstance(number, int):
@@ -229,28 +233,7 @@ def ends(number: Number) -> tuple[int, int]:
 
 
 # --------------------------------------------------------------------------------------- conditions
-# Conditions of a launch, as comparisons of numbers with zero.
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class AtMostZero:
-    """`form <= 0`: `kc.x < n` with `n == 5` is `kc.x - 4 <= 0`."""
-
-    form: Form
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Zero:
-    """`form == 0`: `kc.x == 0`."""
-
-    form: Form
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class NotZero:
-    """`form != 0`: `kc.x != 0`."""
-
-    form: Form
+# Conditions of a launch: a form stands for the condition that it is at most zero.
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -269,8 +252,11 @@ class Either:
     right: "Condition"
 
 
-Condition: TypeAlias = bool | AtMostZero | Zero | NotZero | Both | Either | None
-"""True, false, not known (None), or one that depends on where a work item stands."""
+Condition: TypeAlias = bool | Form | Both | Either | None
+"""True, false, not known (None), or one that depends on where a work item stands.
+
+`kc.x < n` with `n == 5` is the form `kc.x - 4`.
+"""
 
 
 def at_most_zero(number: Number) -> Condition:
@@ -279,15 +265,12 @@ def at_most_zero(number: Number) -> Condition:
         return number <= 0
     if number.high <= 0:
         return True
-    return False if number.low > 0 else AtMostZero(number)
+    return False if number.low > 0 else number
 
 
 def is_zero(number: Number) -> Condition:
     """`number == 0`."""
-    if isinstance(number, int):
-        return number == 0
-    low, high = ends(number)
-    return Zero(number) if low <= 0 <= high else False
+    return both(at_most_zero(number), at_most_zero(scaled(number, -1)))
 
 
 def both(left: Condition, right: Condition) -> Condition:
@@ -315,12 +298,8 @@ def negated(condition: Condition) -> Condition:
             return None
         case bool():
             return not condition
-        case AtMostZero(form):
-            return at_most_zero(shifted(scaled(form, -1), 1))
-        case Zero(form):
-            return NotZero(form)
-        case NotZero(form):
-            return Zero(form)
+        case Form():
+            return at_most_zero(shifted(scaled(condition, -1), 1))
         case Both(left, right):
             return either(negated(left), negated(right))
         case Either(left, right):

@@ -8,16 +8,7 @@ depends on both, the box is cut into whole rows and what is left before and afte
 from collections.abc import Mapping
 from typing import TypeAlias
 
-from trilby.analysis.measuring.affine import (
-    AtMostZero,
-    Both,
-    Condition,
-    Either,
-    Form,
-    NotZero,
-    Variables,
-    Zero,
-)
+from trilby.analysis.measuring.affine import Both, Condition, Either, Form, Variables, linear_bounds
 
 MOST_BOXES = 64
 """More boxes than this are not worth having: the condition is then not used."""
@@ -63,13 +54,11 @@ WHOLE = Box({})
 class Space:
     """Cuts boxes over the variables of one launch.
 
-    `loose` counts the cuts that left more than they should; others are exact. `kc.x != 2` cuts
-    the box of the items 0 to 7 into one of 0 to 1 and one of 3 to 7.
+    `kc.x != 2` cuts the box of the items 0 to 7 into one of 0 to 1 and one of 3 to 7.
     """
 
     def __init__(self, variables: Variables) -> None:
         self.variables = variables
-        self.loose = 0
 
     # -- bounds
 
@@ -102,12 +91,7 @@ class Space:
 
     def ends(self, box: Box, const: int, terms: Terms) -> Bounds:
         """The lowest and the highest sum in a box."""
-        low = high = const
-        for var, factor in terms.items():
-            first, last = self.bounds(box, var)
-            low += factor * (first if factor > 0 else last)
-            high += factor * (last if factor > 0 else first)
-        return low, high
+        return linear_bounds(const, terms, lambda var: self.bounds(box, var))
 
     def _ends(self, box: Box, form: Form) -> Bounds:
         low, high = self.ends(box, form.const, form.terms)
@@ -215,42 +199,29 @@ class Space:
         if condition is False or (condition is None and surely):
             return []
         if condition is None:
-            self.loose += 1
             return boxes
         found = [part for box in boxes for part in self._where(condition, box, surely=surely)]
         if len(found) > MOST_BOXES:
-            self.loose += 1
             return found[:MOST_BOXES] if surely else boxes
         return found
 
     def _where(self, condition: Condition, box: Box, *, surely: bool) -> list[Box]:
         match condition:
-            case AtMostZero(form):
-                return self._at_most_zero(box, form, surely=surely)
-            case Zero(form):
-                return self._zero(box, form, surely=surely)
-            case NotZero(form):
-                return self._not_zero(box, form, surely=surely)
+            case Form():
+                return self._at_most_zero(box, condition, surely=surely)
             case Both(left, right):
                 found = self.where(left, [box], surely=surely)
                 return self.where(right, found, surely=surely) if found else found
             case Either(left, right):
-                return self._either(box, left, right, surely=surely)
+                first = self.where(left, [box], surely=surely)
+                second = [] if box in first else self.where(right, [box], surely=surely)
+                return [box] if box in first or box in second else first + second
             case _:
                 return self.where(condition, [box], surely=surely)
 
-    def _either(self, box: Box, left: Condition, right: Condition, *, surely: bool) -> list[Box]:
-        first = self.where(left, [box], surely=surely)
-        if box in first:
-            return [box]
-        second = self.where(right, [box], surely=surely)
-        return second if box in second else first + second
-
     def _at_most_zero(self, box: Box, form: Form, *, surely: bool) -> list[Box]:
-        if not self.is_free(box, form.terms):
-            if surely:
-                return [box] if self._ends(box, form)[1] <= 0 else []
-            self.loose += 1
+        if surely and not self.is_free(box, form.terms):
+            return [box] if self._ends(box, form)[1] <= 0 else []
         found: list[Box] = []
         for part, terms in self.resolved(box, form.terms):
             low, high = self.ends(part, form.const, terms)
@@ -262,7 +233,6 @@ class Space:
                 ((var, factor),) = terms.items()
                 found.extend(self._limited(part, var, factor, form.const))
             elif not surely:
-                self.loose += 1
                 found.extend(self._limited_by_rest(part, form.const, terms))
         return found
 
@@ -279,6 +249,8 @@ class Space:
         """A box with closer bounds for a variable; a quotient binds what was divided."""
         if low > high:
             return []
+        if (low, high) == self.bounds(box, var):
+            return [box]
         root = self._root(box, var)
         while var != root:
             parent = self.variables.parent[var]
@@ -299,37 +271,3 @@ class Space:
             if boxes:
                 boxes = self._limited(boxes[0], var, factor, least)
         return boxes
-
-    def _zero(self, box: Box, form: Form, *, surely: bool) -> list[Box]:
-        minus = Form(-form.const, {v: -f for v, f in form.terms.items()}, -form.high, -form.low)
-        found: list[Box] = []
-        for part in self._at_most_zero(box, form, surely=surely):
-            found.extend(self._at_most_zero(part, minus, surely=surely))
-        return found
-
-    def _not_zero(self, box: Box, form: Form, *, surely: bool) -> list[Box]:
-        if not self.is_free(box, form.terms):
-            low, high = self._ends(box, form)
-            if surely:
-                return [box] if low > 0 or high < 0 else []
-            self.loose += 1
-        found: list[Box] = []
-        for part, terms in self.resolved(box, form.terms):
-            low, high = self.ends(part, form.const, terms)
-            if low > 0 or high < 0:
-                found.append(part)
-            elif len(terms) == 1:
-                ((var, factor),) = terms.items()
-                found.extend(self._without(part, var, factor, form.const))
-            elif not surely:
-                self.loose += 1
-                found.append(part)
-        return found
-
-    def _without(self, box: Box, var: int, factor: int, const: int) -> list[Box]:
-        """Where `factor * var + const` is not zero."""
-        place, rest = divmod(-const, factor)
-        if rest:
-            return [box]
-        low, high = self.bounds(box, var)
-        return self._within(box, var, low, place - 1) + self._within(box, var, place + 1, high)

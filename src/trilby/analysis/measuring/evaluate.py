@@ -50,6 +50,10 @@ class LoopTurns:
     swept: int | None = None
 
 
+MOST_TURNS = 1 << 62
+"""A loop of which nothing is known takes no more turns than this."""
+
+
 def turns_of(
     variables: Variables,
     bounds: tuple[Number, Number, Number],
@@ -60,18 +64,19 @@ def turns_of(
     `counts_in` is the type of a variable that counts by itself, and may wrap; a range does not.
     """
     start, stop, step = bounds
+    (low, high), (low_stop, high_stop) = ends(start), ends(stop)
     if not isinstance(step, int) or not step:
-        low = min(ends(start)[0], ends(stop)[0])
-        return _any(variables, low, max(ends(start)[1], ends(stop)[1]))
+        return _unnumbered(variables, min(low, low_stop), max(high, high_stop), MOST_TURNS)
     way = variables.sum(stop, start, -1)
     fewest, most = sorted(max(0, -(-end // step)) for end in ends(way))
     if counts_in and _may_wrap(counts_in, start, step, most):
-        return _any(variables, counts_in.lowest, counts_in.highest)
+        return _unnumbered(variables, counts_in.lowest, counts_in.highest, MOST_TURNS)
     if fewest == most:
         return _counted(variables, start, step, most, fewest)
     if isinstance(start, Form):
         swept = _swept(variables, start, stop, step)
-        return swept or _between(variables, start, stop, step, most)
+        between = (low, max(low, high_stop - 1)) if step > 0 else (min(high, low_stop + 1), high)
+        return swept or _unnumbered(variables, *between, most)
     is_way = step == 1 and ends(way)[0] >= 0
     turns = way if is_way else variables.form(fewest, most, free=False)
     return _counted(variables, start, step, most, turns)
@@ -109,20 +114,8 @@ def _may_wrap(type_: ScalarType, start: Number, step: int, most: int) -> bool:
     return low + min(0, step * most) < type_.lowest or high + max(0, step * most) > type_.highest
 
 
-def _any(variables: Variables, low: int, high: int) -> LoopTurns:
-    """A loop of which only the bounds of its variable are known."""
-    index = variables.form(low, high, free=False)
-    count = variables.form(0, 1 << 62, free=False)
-    return LoopTurns(index, count, count, None, 0, 0, 1)
-
-
-def _between(variables: Variables, start: Form, stop: Number, step: int, most: int) -> LoopTurns:
-    """A loop whose first number and length depend on the work item."""
-    low, high = start.low, start.high
-    if step > 0:
-        high = max(low, ends(stop)[1] - 1)
-    else:
-        low = min(high, ends(stop)[0] + 1)
+def _unnumbered(variables: Variables, low: int, high: int, most: int) -> LoopTurns:
+    """A loop of which nothing is known but bounds: of its variable, and of its turns."""
     index = variables.form(low, high, free=False)
     turn = variables.form(0, max(most - 1, 0), free=False)
     return LoopTurns(index, turn, variables.form(0, most, free=False), None, 0, 0, most)
@@ -237,16 +230,12 @@ def _scalar(at: Evaluation, expr: Expr) -> Number:
     return int(given) if isinstance(given, int) else _opaque(at, expr)
 
 
-def _length(at: Evaluation, expr: Expr) -> Number:
-    number, name = cast("tuple[int, str]", expr.what)
+def _measured(at: Evaluation, expr: Expr) -> Number:
+    number, which = cast("tuple[int, int | str]", expr.what)
     given = at.arguments[number - 1]
-    return given[name] if isinstance(given, Mapping) else _opaque(at, expr)
-
-
-def _extent(at: Evaluation, expr: Expr) -> Number:
-    number, axis = cast("tuple[int, int]", expr.what)
-    given = at.arguments[number - 1]
-    return given[axis] if isinstance(given, tuple) else _opaque(at, expr)
+    if isinstance(given, Mapping):
+        return given[str(which)]
+    return given[int(which)] if isinstance(given, tuple) else _opaque(at, expr)
 
 
 def _grid(at: Evaluation, expr: Expr) -> Number:
@@ -363,8 +352,8 @@ def _select(at: Evaluation, expr: Expr) -> Number:
 _NUMBERS: dict[str, Callable[[Evaluation, Expr], Number]] = {
     "opaque": _opaque,
     "scalar": _scalar,
-    "length": _length,
-    "extent": _extent,
+    "length": _measured,
+    "extent": _measured,
     "grid": _grid,
     "group_start": _group_start,
     "add": _add,

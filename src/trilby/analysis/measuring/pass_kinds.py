@@ -16,8 +16,6 @@ from trilby.dataclass import dataclass
 MOST_KINDS = 32
 """With more kinds than this the passes are not told apart."""
 
-_COMPARISONS = frozenset({"lt", "le", "eq", "ne"})
-
 
 @dataclass(frozen=True, slots=True)
 class PassKinds:
@@ -56,75 +54,49 @@ def pass_kinds(
     """The kinds of the passes of a launch up to the last; None where they cannot be told.
 
     `used` are the expressions that are indices or bounds of loops. `numbers` are those of any
-    pass: what does not depend on it is the same in all.
+    pass: what does not depend on it is the same in all. In `(pass_id + 1) % 2` the sum is this
+    number shifted by 1, and the period is 2.
     """
-    uses = _PassNumberUses(numbers, last)
-    if not all(map(uses.follow, expressions)) or any(e.number in uses.shifts for e in used):
+    shifts: dict[int, int] = {}  # the expressions that are this number and some other
+    depending: set[int] = set()  # all that depend on it
+    period, starts = 1, {0}
+    for expr in expressions:
+        shifted = next((arg for arg in expr.args if arg.number in shifts), None)
+        if shifted is None and not _is_pass(expr):
+            if any(arg.number in depending for arg in expr.args):
+                depending.add(expr.number)
+            continue
+        depending.add(expr.number)
+        shift = 0
+        if shifted is not None:
+            shift, is_left = shifts[shifted.number], expr.args[0] is shifted
+            rest = [arg.number for arg in expr.args if arg is not shifted]
+            other = numbers.values.get(rest[0]) if len(rest) == 1 else None
+            is_known = isinstance(other, int) and rest[0] not in depending
+            match expr.op:
+                case "cast":
+                    pass
+                case _ if not is_known or not isinstance(other, int):
+                    return None  # it depends on the work item, or on another use of the pass
+                case "add":
+                    shift += other
+                case "sub" if is_left:
+                    shift -= other
+                case "mod" if is_left and other:
+                    period = lcm(period, abs(other))
+                    continue
+                case "lt" | "le" | "eq" | "ne":
+                    starts |= {other - shift, other - shift + 1}
+                    continue
+                case _:
+                    return None
+        shifts[expr.number] = shift
+        if shift < expr.type.lowest or shift + last > expr.type.highest:
+            return None  # it may wrap
+    if any(expr.number in shifts for expr in used):
         return None
-    starts = tuple(sorted(start for start in uses.starts if start >= 0))
-    return PassKinds(starts, uses.period) if uses.period * len(starts) <= MOST_KINDS else None
-
-
-class _PassNumberUses:
-    """The uses of the number of the pass.
-
-    `shifts` are the expressions that are this number and some other; `depending` are all that
-    depend on it. Of `(pass_id + 1) % 2` the sum is in `shifts` with 1, and `period` is 2.
-    """
-
-    def __init__(self, numbers: Evaluation, last: int) -> None:
-        self._numbers = numbers
-        self._last = last
-        self.shifts: dict[int, int] = {}
-        self.depending: set[int] = set()
-        self.period = 1
-        self.starts = {0}
-
-    def follow(self, expr: Expr) -> bool:
-        """Look at an expression behind all that it is made of; false where it cannot be told."""
-        if _is_pass(expr):
-            return self._is_shifted(expr, 0)
-        shifted = [arg for arg in expr.args if arg.number in self.shifts]
-        if not shifted:
-            if any(arg.number in self.depending for arg in expr.args):
-                self.depending.add(expr.number)
-            return True
-        self.depending.add(expr.number)
-        shift = self.shifts[shifted[0].number]
-        if expr.op == "cast":
-            return self._is_shifted(expr, shift)
-        other = self._other(expr, shifted)
-        if other is None:
-            return False
-        return self._combined(expr, shift, other, is_left=expr.args[0] is shifted[0])
-
-    def _combined(self, expr: Expr, shift: int, other: int, *, is_left: bool) -> bool:
-        if expr.op == "add":
-            return self._is_shifted(expr, shift + other)
-        if expr.op == "sub" and is_left:
-            return self._is_shifted(expr, shift - other)
-        if expr.op == "mod" and is_left and other:
-            self.period = lcm(self.period, abs(other))
-            return True
-        self.starts |= {other - shift, other - shift + 1}
-        return expr.op in _COMPARISONS
-
-    def _is_shifted(self, expr: Expr, shift: int) -> bool:
-        """Note such an expression; false where it would wrap."""
-        self.depending.add(expr.number)
-        self.shifts[expr.number] = shift
-        return expr.type.lowest <= shift and shift + self._last <= expr.type.highest
-
-    def _other(self, expr: Expr, shifted: Sequence[Expr]) -> int | None:
-        """The other operand, where that is one known number in all passes and work items."""
-        if len(shifted) != 1 or len(expr.args) != _OPERANDS:
-            return None
-        other = expr.args[1] if expr.args[0] is shifted[0] else expr.args[0]
-        value = self._numbers.values.get(other.number)
-        return value if isinstance(value, int) and other.number not in self.depending else None
-
-
-_OPERANDS = 2
+    cuts = tuple(sorted(start for start in starts if start >= 0))
+    return PassKinds(cuts, period) if period * len(cuts) <= MOST_KINDS else None
 
 
 def _is_pass(expr: Expr) -> bool:

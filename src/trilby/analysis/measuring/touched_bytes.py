@@ -2,13 +2,22 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, lru_cache
-from math import prod
 from typing import TypeAlias, cast
 
 from trilby.analysis.measuring.affine import Form, Number, at_most_zero, scaled, shifted
 from trilby.analysis.measuring.boxes import Box, Space
 from trilby.data.dtypes import Type
-from trilby.data.layout import layout, leaf_offset, shape_of, size_of, stride_of
+from trilby.data.layout import (
+    Slot,
+    array_slot,
+    first_bound,
+    header_size,
+    layout,
+    leaf_offset,
+    shape_of,
+    size_of,
+    stride_of,
+)
 from trilby.data.ranges import Range, Ranges
 from trilby.data.schema import (
     ArrayType,
@@ -47,18 +56,6 @@ class Spot:
     gaps: Mapping[int, int]
 
 
-@dataclass(frozen=True, slots=True)
-class MemberBytes:
-    """A member of a buffer in a launch: its bytes, and its axes.
-
-    An array of 8 `i32` behind its length: `MemberBytes(4, 36, ((8, 4),))`.
-    """
-
-    start: int
-    stop: int
-    axes: Axes
-
-
 def spot_of(type_: Type, path: str) -> Spot:
     """Follow a path; sizes that only a launch knows are left to `members_of`."""
     if isinstance(type_, NDArrayType):
@@ -84,9 +81,8 @@ def _inside(here: Type, steps: list[str]) -> tuple[Axes, int, int]:
         if below is None:
             raise TypeError(step)
         if isinstance(here, ArrayType):
-            shape = shape_of(here, {})
-            strides = [stride_of(here) * prod(shape[axis + 1 :]) for axis in range(len(shape))]
-            axes = (*axes, *zip(shape, strides, strict=True))
+            slot = array_slot(step, here, 0, shape_of(here, {}), stride_of(here))
+            axes = (*axes, *zip(slot.shape, slot.strides, strict=True))
         elif isinstance(here, StructType):
             offset += layout(here).slots[step].offset
         here = below
@@ -107,36 +103,21 @@ def _gaps_in_element(array: ArrayType) -> Mapping[int, int]:
 def _gaps_in_header(buffer: BufferType) -> Mapping[int, int]:
     """The padding between members whose place depends on no length."""
     slots = layout(buffer, dict.fromkeys(buffer.length_names, 0)).slots
-    data: list[tuple[int, int]] = []
-    for field in buffer.fields:
-        slot = slots[field.name]
-        if not isinstance(field.type, PadType):
-            data.append((slot.offset, slot.offset + slot.size))
-        if isinstance(field.type, ArrayType) and field.type.is_bound:
-            data.append((slot.offset, slot.offset + 1))
-            break
-    found = Ranges.of(*data)
-    return {start: stop - start for start, stop in Ranges.span(*found.hull) - found}
+    fields = buffer.fields[: first_bound(buffer)]
+    places = (slots[field.name] for field in fields if not isinstance(field.type, PadType))
+    data = Ranges.of(*((slot.offset, slot.offset + slot.size) for slot in places))
+    stop = header_size(buffer) if fields != buffer.fields else data.stop
+    return {start: stop - start for start, stop in Ranges.span(0, stop) - data}
 
 
 @lru_cache(maxsize=256)
-def members_of(type_: Type, given: object) -> Mapping[str, MemberBytes]:
+def members_of(type_: Type, given: object) -> Mapping[str, Slot]:
     """The members of a buffer with its lengths, as pairs, or of an n-d array with its shape."""
     if isinstance(type_, NDArrayType):
         shape = cast("tuple[int, ...]", given)
-        strides = [type_.element.size * prod(shape[axis + 1 :]) for axis in range(len(shape))]
-        axes = tuple(zip(shape, strides, strict=True))
-        return {"": MemberBytes(0, type_.element.size * prod(shape), axes)}
+        return {"": array_slot("", type_, 0, shape, type_.element.size)}
     if isinstance(type_, BufferType):
-        slots = layout(type_, dict(cast("tuple[tuple[str, int], ...]", given))).slots
-        return {
-            name: MemberBytes(
-                slot.offset,
-                slot.offset + slot.size,
-                tuple(zip(slot.shape, slot.strides, strict=True)),
-            )
-            for name, slot in slots.items()
-        }
+        return layout(type_, dict(cast("tuple[tuple[str, int], ...]", given))).slots
     raise TypeError(type_)
 
 
@@ -156,27 +137,25 @@ class TouchedRegion:
 
     `surely` tells whether these are at most the bytes that are touched, or at least those.
     Accesses that go the same way, such as those to the members of a struct, are put together
-    before they are spread out over the work items. `is_exact` stays true where no more and no
-    less than what was asked for has been taken in. With `array[kc.x]` and `array[kc.x + 1]` added
+    before they are spread out over the work items. With `array[kc.x]` and `array[kc.x + 1]` added
     for 8 items, `ranges()` are the bytes of nine elements.
     """
 
-    def __init__(self, space: Space, members: Mapping[str, MemberBytes], *, surely: bool) -> None:
-        self.is_exact = True
+    def __init__(self, space: Space, members: Mapping[str, Slot], *, surely: bool) -> None:
         self._space = space
         self._members = members
         self._surely = surely
         self._ways: dict[tuple[object, ...], _AccessFamily] = {}
-        self._inner: dict[tuple[int, int, int], list[Box]] = {}
-        self._loose: dict[int, Number] = {}
-        self._alive: list[object] = []
+        self._inner: dict[tuple[tuple[Box, ...], Form, int], list[Box]] = {}
+        self._loose: dict[Form, Number] = {}
 
     def add(self, spot: Spot, indices: Sequence[Number], boxes: list[Box]) -> None:
         """Take in an access; an index that the array does not have is left out."""
         member = self._members[spot.member]
-        const = member.start + spot.offset
+        const = member.offset + spot.offset
+        axes = (*zip(member.shape, member.strides, strict=True), *spot.axes)
         terms: dict[int, int] = {}
-        for index, (size, stride) in zip(indices, (*member.axes, *spot.axes), strict=True):
+        for index, (size, stride) in zip(indices, axes, strict=True):
             if isinstance(index, int):
                 number, boxes = index, boxes if 0 <= index < size else []
             else:
@@ -190,33 +169,26 @@ class TouchedRegion:
                 for var, factor in number.terms.items():
                     terms[var] = terms.get(var, 0) + factor * stride
         if boxes:
-            self._way(spot, member, terms, boxes).starts.append((const, const + spot.size))
-
-    def _way(
-        self, spot: Spot, member: MemberBytes, terms: dict[int, int], boxes: list[Box]
-    ) -> "_AccessFamily":
-        key = (spot.member, id(boxes), *terms.items())
-        way = self._ways.get(key)
-        if way is None:
-            way = _AccessFamily(spot, member, {var: f for var, f in terms.items() if f}, boxes)
-            self._ways[key] = way
-        return way
+            key = (spot.member, tuple(boxes), *terms.items())
+            way = self._ways.get(key)
+            if way is None:
+                own = {var: factor for var, factor in terms.items() if factor}
+                way = self._ways[key] = _AccessFamily(spot, member, own, boxes)
+            way.starts.append((const, const + spot.size))
 
     def _inside(self, index: Form, size: int, boxes: list[Box]) -> list[Box]:
         """The boxes in which an index is one of the array; the same list for the same question."""
-        key = (id(boxes), id(index), size)
+        key = (tuple(boxes), index, size)
         found = self._inner.get(key)
         if found is None:
             ends = [self._space.ends(box, index.const, index.terms) for box in boxes]
             if all(low >= 0 and high < size for low, high in ends):
                 found = boxes
             else:
-                self.is_exact = False
                 low, high = at_most_zero(scaled(index, -1)), at_most_zero(shifted(index, 1 - size))
                 found = self._space.where(low, boxes, surely=self._surely)
                 found = self._space.where(high, found, surely=self._surely)
             self._inner[key] = found
-            self._alive += (boxes, index)  # what is known by its id must not go away
         return found
 
     def _loosened(self, index: Form) -> Number:
@@ -227,10 +199,9 @@ class TouchedRegion:
         low, high = variables.bounds(index.const, index.terms)
         if low >= index.low and index.high >= high:
             return index
-        if id(index) not in self._loose:
-            self._loose[id(index)] = variables.form(index.low, index.high, free=False)
-            self._alive.append(index)
-        return self._loose[id(index)]
+        if index not in self._loose:
+            self._loose[index] = variables.form(index.low, index.high, free=False)
+        return self._loose[index]
 
     def ranges(self) -> Ranges:
         """All bytes."""
@@ -240,7 +211,6 @@ class TouchedRegion:
             for box in way.boxes:
                 for part, terms in self._space.resolved(box, way.terms):
                     if self._surely and not self._space.is_free(part, terms):
-                        self.is_exact = False
                         continue
                     for start, run, repeats in self._rows(way, part, terms):
                         key = (way.member, tuple(repeats))
@@ -279,7 +249,6 @@ class TouchedRegion:
         for number, (stride, count) in enumerate(repeats):
             reach = sum(way * (times - 1) for way, times in repeats[number:])
             if len(ranges) > MOST_RUNS or len(ranges) * count > MOST_RANGES:
-                self.is_exact = False
                 whole = Ranges.span(ranges.start, ranges.stop + reach)
                 return Ranges.EMPTY if self._surely else whole
             ranges = ranges.repeated(stride, count)
@@ -290,15 +259,16 @@ class _AccessFamily:
     """Accesses that differ only by a constant number of bytes: `a[kc.x]` and `a[kc.x + 1]`."""
 
     def __init__(
-        self, spot: Spot, member: MemberBytes, terms: Mapping[int, int], boxes: list[Box]
+        self, spot: Spot, member: Slot, terms: Mapping[int, int], boxes: list[Box]
     ) -> None:
         self.member = spot.member
         self.terms = terms
         self.boxes = boxes
         self.starts: list[Range] = []
-        self._start = member.start
+        self._start = member.offset
+        end = member.offset + member.size
         self._cell, self._gaps = spot.cell, spot.gaps
-        self._end = member.stop if spot.cell else self._padded(member.stop)
+        self._end = end if spot.cell else self._padded(end)
 
     def joined(self, start: int, run: int, repeats: list[Repeat]) -> tuple[int, list[Repeat]]:
         """The length of one run of bytes, and the repetitions that do not make it longer."""

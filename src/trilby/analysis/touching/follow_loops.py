@@ -5,23 +5,22 @@ turn. Every other variable that a loop sets may hold anything in it and behind i
 """
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
-from trilby.analysis.access import is_length
 from trilby.analysis.touching.followed_call import FollowedCall, Rule
-from trilby.analysis.touching.integers import cast, computed, counted_type
-from trilby.analysis.touching.kernel_expressions import Expr, RangeLoop
-from trilby.data.dtypes import BOOL, I64, ScalarType
+from trilby.analysis.touching.integers import cast
+from trilby.analysis.touching.kernel_expressions import Expr, Expressions, Known, RangeLoop
+from trilby.data.dtypes import BOOL, I64
 from trilby.dataclass import dataclass
-from trilby.model.op import Block, Op, blocks, operands, walk
-from trilby.model.ops import arith
+from trilby.model.op import Block, Op, blocks, ops_within
+from trilby.model.ops.arith import ARITH_OPS
 from trilby.model.ops.control import AndThen, Break, Continue, For, While
-from trilby.model.ops.core import Call, Constant, Return, VarLoad, VarStore, Yield
+from trilby.model.ops.core import Call, Constant, Return, Var, VarLoad, VarStore, Yield
 from trilby.model.ops.debug import Assert
 from trilby.model.ops.grid import Grid
-from trilby.model.ops.memory import Extent, Load
-from trilby.model.value import Value, VarType
-
-DEEPEST_LOOK = 32
+from trilby.model.ops.memory import Extent, Load, Place
+from trilby.model.ops.structs import Pack, Unpack
+from trilby.model.value import Value
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +42,11 @@ class _LoopEffects:
 def _turns(call: FollowedCall, op: For | While) -> _LoopEffects:
     stored: dict[Value, None] = {}
     leaves = False
-    for block in blocks(op):
-        for inner in walk(block):
-            if isinstance(inner, VarStore) and inner.var in call.variables:
-                stored[inner.var] = None
-            is_asserting = isinstance(inner, Call) and inner.callee in call.following.asserting
-            leaves |= isinstance(inner, Return | Assert) or is_asserting
+    for inner in ops_within(op):
+        if isinstance(inner, VarStore) and inner.var in call.variables:
+            stored[inner.var] = None
+        is_asserting = isinstance(inner, Call) and inner.callee in call.following.asserting
+        leaves |= isinstance(inner, Return | Assert) or is_asserting
     own = list(_own(op.body))
     breaks = leaves or any(isinstance(inner, Break) for inner in own)
     return _LoopEffects(tuple(stored), breaks, leaves, any(isinstance(o, Continue) for o in own))
@@ -66,108 +64,105 @@ def _own(block: Block) -> Iterator[Op]:
 # -- variables that grow
 
 
-def _steps(call: FollowedCall, op: For | While, turns: _LoopEffects) -> dict[Value, Expr]:
-    """The variables that grow by one amount in every turn, and that amount."""
-    if turns.skips:
-        return {}
-    stores: dict[Value, list[VarStore]] = {}
-    for inner in (inner for block in blocks(op) for inner in walk(block)):
-        if isinstance(inner, VarStore):
-            stores.setdefault(inner.var, []).append(inner)
-    made_by = _definitions(op.body)
-    found: dict[Value, Expr] = {}
-    for store in op.body.ops:
-        if isinstance(store, VarStore) and len(stores[store.var]) == 1 and _counts(store.var):
-            step = _growth(_Look(call, made_by, frozenset(turns.stored)), store)
-            if step is not None:
-                found[store.var] = step
-    return found
-
-
-def _counts(var: Value) -> bool:
-    of = var.type.of if isinstance(var.type, VarType) else None
-    return isinstance(of, ScalarType) and of.is_integer
-
-
-def _definitions(block: Block) -> dict[Value, Op]:
-    return {op.result: op for op in block.ops if op.result is not None}
-
-
-def _growth(look: "_Look", store: VarStore) -> Expr | None:
-    """`d` where the stored value is `var + d` or `var - d`."""
-    op = look.made_by.get(store.stored)
-    if not isinstance(op, arith.Add | arith.Sub):
-        return None
-    left, right = (look.made_by.get(value) for value in (op.left, op.right))
-    if isinstance(left, VarLoad) and left.var is store.var:
-        step = look.at(op.right)
-        made = look.call.made
-        if step is not None and isinstance(op, arith.Sub):
-            return made.make("sub", (made.constant(0), step))
-        return step
-    if isinstance(op, arith.Add) and isinstance(right, VarLoad) and right.var is store.var:
-        return look.at(op.left)
-    return None
+_COMPUTING: frozenset[type[Op]] = frozenset(
+    {Constant, Grid, Var, VarLoad, VarStore, Load, Extent, Place, Pack, Unpack, *ARITH_OPS}
+)
+"""The ops that a look ahead follows: they change nothing but variables."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Look:
-    """Looks ahead into a block of a loop for values that are the same in every iteration.
+class _OneTurn:
+    """A look ahead into one turn of a loop, whose variables may hold anything at its beginning.
 
-    In `while i < n: i += 2` it finds 2, and `n`, but not `i`.
+    `steps` are the variables that grow by an amount that no turn changes, and that amount. `bounds`
+    is the range over which a `while` counts, if it does, and `only` is false where its test says
+    more than that. `while i < n: i += 2` has `_OneTurn({<i>: 2}, "i", (<i>, <n>, 2), True)`.
     """
 
-    call: FollowedCall
-    made_by: Mapping[Value, Op]
-    stored: frozenset[Value]
+    steps: Mapping[Value, Expr]
+    name: str = ""
+    bounds: tuple[Expr, Expr, Expr] | None = None
+    only: bool = True
 
-    def at(self, value: Value, depth: int = 0) -> Expr | None:
-        """The expression of a value that no turn changes; None for others."""
-        known = self.call.values.get(value)
-        if known is not None:
-            return known if isinstance(known, Expr) else None
-        op = self.made_by.get(value)
-        type_ = counted_type(value)
-        if op is None or type_ is None or depth > DEEPEST_LOOK:
-            return None
-        return self._made(op, type_, depth)
 
-    def _made(self, op: Op, type_: ScalarType, depth: int) -> Expr | None:
-        match op:
-            case Constant():
-                return self.call.made.constant(int(op.literal), type_)
-            case VarLoad() if op.var not in self.stored:
-                content = self.call.variables.get(op.var)
-                return content if isinstance(content, Expr) else None
-            case Grid():
-                return self.call.made.make("grid", (), op.field, type_)
-            case arith.Binary() | arith.Unary() | arith.Cast() | arith.Math():
-                return self._computed(op, depth)
-            case Load() | Extent():
-                return self._measured(op, type_)
-            case _:
-                return None
+def _look_ahead(call: FollowedCall, op: For | While, effects: _LoopEffects) -> _OneTurn:
+    if effects.skips:
+        return _OneTurn({})
+    first_new, first_touch = call.made.count, len(call.following.touches)
+    with call.changes() as after:
+        before = {var: call.anything(var) for var in effects.stored}
+        for var, known in before.items():
+            call.set(var, known)
+        for block in blocks(op):
+            _compute(call, block)
+    del call.following.touches[first_touch:]
+    steps: dict[Value, Expr] = {}
+    for var, content in before.items():
+        step = _growth(call.made, content, after[var])
+        if step is not None and step.newest < first_new:
+            steps[var] = step
+    if isinstance(op, For):
+        return _OneTurn(steps)
+    return _counted(call, op, steps, {before[var]: var for var in steps}, first_new)
 
-    def _computed(self, op: Op, depth: int) -> Expr | None:
-        args = {operand: self.at(operand, depth + 1) for operand in operands(op)}
-        if any(arg is None for arg in args.values()):
-            return None
-        return computed(self.call.made, op, args.get)
 
-    def _measured(self, op: Load | Extent, type_: ScalarType) -> Expr | None:
-        base = self.made_by.get(op.base)
-        targets = self.call.targets(op.base)
-        if isinstance(base, VarLoad) and base.var not in self.stored:
-            content = self.call.variables.get(base.var)
-            targets = content if isinstance(content, tuple) else ()
-        if len(targets) != 1 or targets[0].condition is not self.call.made.true:
-            return None
-        number = targets[0].parameter
-        if isinstance(op, Extent):
-            return self.call.made.make("extent", (), (number, op.axis), type_)
-        if not is_length(self.call.parameter(targets[0]).type, op.path):
-            return None
-        return self.call.made.make("length", (), (number, op.path), type_)
+def _compute(call: FollowedCall, block: Block) -> None:
+    """Follow the ops of a block that only compute; of what others set nothing is known."""
+    for op in block.ops:
+        if type(op) in _COMPUTING:
+            call.following.rules[type(op)](call, op)
+        for inner in ops_within(op):
+            if isinstance(inner, VarStore):
+                call.set(inner.var, call.anything(inner.var))
+
+
+def _growth(made: Expressions, before: Known, after: Known) -> Expr | None:
+    """`d` where `after` is `before + d` or `before - d`."""
+    if not isinstance(after, Expr) or after.op not in {"add", "sub"}:
+        return None
+    left, right = after.args
+    if left is before:
+        return right if after.op == "add" else made.make("sub", (made.constant(0), right))
+    return left if right is before and after.op == "add" else None
+
+
+def _counted(
+    call: FollowedCall,
+    op: While,
+    steps: Mapping[Value, Expr],
+    growing: Mapping[object, Value],
+    first_new: int,
+) -> _OneTurn:
+    """Read `while i < stop` with a body that adds a number to `i`."""
+    made_by = {inner.result: inner for inner in op.test.ops if inner.result is not None}
+    last = op.test.ops[-1]
+    tested = last.yielded if isinstance(last, Yield) else None
+    only = True
+    while tested is not None and isinstance(both := made_by.get(tested), AndThen):
+        tested, only = both.first, False
+    test = call.number(tested) if tested is not None else None
+    if test is None or test.op not in {"lt", "le"}:
+        return _OneTurn(steps)
+    left, right = test.args
+    for counter, limit, way in ((left, right, 1), (right, left, -1)):
+        var = growing.get(counter)
+        start = call.variables.get(var) if var is not None else None
+        if var is None or not isinstance(start, Expr) or limit.newest >= first_new:
+            continue
+        step = _literal(steps[var])
+        if step is not None and step * way > 0:  # it leads to the limit
+            stop = limit
+            if test.op == "le":
+                stop = call.made.make("add", (limit, call.made.constant(way)))
+            return _OneTurn(steps, var.hint, (start, stop, call.made.constant(step)), only)
+    return _OneTurn(steps)
+
+
+def _literal(step: Expr) -> int | None:
+    if step.op == "sub" and step.args[0].what == 0:
+        inner = _literal(step.args[1])
+        return None if inner is None else -inner
+    return step.what if step.op == "constant" and isinstance(step.what, int) else None
 
 
 def _grown(call: FollowedCall, var: Value, step: Expr, turn: Expr) -> Expr | None:
@@ -187,10 +182,10 @@ def _for(call: FollowedCall, op: For) -> Expr:
     numbers = [call.number(value) for value in (op.start, op.stop, op.step)]
     start, stop, step = (n or call.made.opaque(I64) for n in numbers)
     turns = _turns(call, op)
+    ahead = _look_ahead(call, op, turns)  # the variable that counts is none yet, and not the same
     loop, index = call.made.loop(op.body.params[0].hint, (start, stop, step))
     call.values[op.body.params[0]] = index
-    steps = _steps(call, op, turns)
-    _run_body(call, op.body, loop, turns, steps)
+    _run_body(call, op.body, loop, turns, ahead.steps)
     return call.made.opaque(BOOL) if turns.leaves else call.made.true
 
 
@@ -223,102 +218,32 @@ def _run_body(
 
 def _while(call: FollowedCall, op: While) -> Expr:
     turns = _turns(call, op)
-    counted = _counted(call, op, turns)
-    if counted is None:
+    ahead = _look_ahead(call, op, turns)
+    if ahead.bounds is None:
         _run_unknown(call, op, turns)
     else:
-        _run_counted(call, op, turns, counted)
+        loop, _ = call.made.loop(ahead.name, ahead.bounds, counts=True)
+        _run_counted(call, op, turns, ahead, loop)
     return call.made.opaque(BOOL) if turns.leaves else call.made.true
 
 
-@dataclass(frozen=True, slots=True)
-class _CountedWhile:
-    """A `while` that counts like a range; `only` is false where its test says more than that.
-
-    `while i < n: i += 2` counts `i` over `range(i, n, 2)`.
-    """
-
-    var: Value
-    loop: RangeLoop
-    steps: Mapping[Value, Expr]
-    only: bool
-
-
-def _counted(call: FollowedCall, op: While, turns: _LoopEffects) -> _CountedWhile | None:
-    """Read `while i < stop` with a body that adds a number to `i`."""
-    steps = _steps(call, op, turns)
-    look = _Look(call, _definitions(op.test), frozenset(turns.stored))
-    last = op.test.ops[-1]
-    test = look.made_by.get(last.yielded) if isinstance(last, Yield) else None
-    only = not isinstance(test, AndThen)
-    while isinstance(test, AndThen):
-        test = look.made_by.get(test.first)
-    if not isinstance(test, arith.Lt | arith.Le | arith.Gt | arith.Ge):
-        return None
-    for counter, limit, is_swapped in (
-        (test.left, test.right, False),
-        (test.right, test.left, True),
-    ):
-        read = look.made_by.get(counter)
-        if not isinstance(read, VarLoad) or read.var not in steps:
-            continue
-        stop = look.at(limit)
-        start = call.variables.get(read.var)
-        rises = isinstance(test, arith.Lt | arith.Le) is not is_swapped
-        bounds = _bounds(call, start, stop, steps[read.var], rises=rises)
-        if bounds is not None:
-            if isinstance(test, arith.Le | arith.Ge):
-                bounds = _one_further(call, bounds, rises=rises)
-            loop, _ = call.made.loop(read.var.hint, bounds, counts=True)
-            return _CountedWhile(read.var, loop, steps, only)
-    return None
-
-
-def _bounds(
-    call: FollowedCall, start: object, stop: Expr | None, step: Expr, *, rises: bool
-) -> tuple[Expr, Expr, Expr] | None:
-    """The range that is counted over, where the step is a number and leads to the limit."""
-    if not isinstance(start, Expr) or stop is None:
-        return None
-    number = _literal(step)
-    if number is None or number == 0 or (number > 0) is not rises:
-        return None
-    return start, stop, call.made.constant(number)
-
-
-def _literal(step: Expr) -> int | None:
-    if step.op == "sub" and step.args[0].what == 0:
-        inner = _literal(step.args[1])
-        return None if inner is None else -inner
-    return step.what if step.op == "constant" and isinstance(step.what, int) else None
-
-
-def _one_further(
-    call: FollowedCall, bounds: tuple[Expr, Expr, Expr], *, rises: bool
-) -> tuple[Expr, Expr, Expr]:
-    start, stop, step = bounds
-    one = call.made.constant(1 if rises else -1)
-    return start, call.made.make("add", (stop, one)), step
-
-
 def _run_counted(
-    call: FollowedCall, op: While, turns: _LoopEffects, counted: _CountedWhile
+    call: FollowedCall, op: While, turns: _LoopEffects, ahead: _OneTurn, loop: RangeLoop
 ) -> None:
     """The test runs once more than the body."""
     made = call.made
-    count = made.make("add", (made.of_loop("turns", counted.loop), made.constant(1)))
+    count = made.make("add", (made.of_loop("turns", loop), made.constant(1)))
     tests, turn = made.loop("", (made.constant(0), count, made.constant(1)))
     with call.changes():
         for var in turns.stored:
-            grown = counted.steps.get(var)
+            grown = ahead.steps.get(var)
             content = _grown(call, var, grown, turn) if grown else None
             call.set(var, content or call.anything(var))
         scope = call.following.scope(call.scope, loop=tests)
         with call.within(call.following.scope(scope, made.opaque(BOOL)), made.opaque(BOOL)):
             call.block(op.test)
-    breaks = turns.breaks or not counted.only
-    body = _LoopEffects(turns.stored, breaks, turns.leaves, turns.skips)
-    _run_body(call, op.body, counted.loop, body, counted.steps)
+    body = replace(turns, breaks=turns.breaks or not ahead.only)
+    _run_body(call, op.body, loop, body, ahead.steps)
 
 
 def _run_unknown(call: FollowedCall, op: While, turns: _LoopEffects) -> None:

@@ -8,12 +8,11 @@ from contextlib import contextmanager
 from dataclasses import field, replace
 from typing import Any, TypeAlias
 
-from trilby.analysis.access import Aliases, Summary, aliases_of, summaries_of
+from trilby.analysis.access import AccessMode, Aliases, Summary, aliases_of, summaries_of
 from trilby.analysis.reach import KernelGraph, reaching
 from trilby.analysis.touching.integers import counted_type
 from trilby.analysis.touching.kernel_expressions import (
     ConditionScope,
-    Does,
     Expr,
     Expressions,
     KernelTouch,
@@ -78,13 +77,15 @@ class Following:
         self._scopes += 1
         return ConditionScope(self._scopes, parent, guard, loop)
 
-    def touch(self, target: Target, does: Does, scope: ConditionScope, location: Location) -> None:
+    def touch(
+        self, target: Target, does: AccessMode, scope: ConditionScope, location: Location
+    ) -> None:
         """Take an access down."""
         inner = self.scope(scope, target.condition)
         touch = KernelTouch(target.parameter, target.path, target.indices, does, inner, location)
-        if Does.READS in does and self._is_own(touch):
-            touch = replace(touch, does=does & ~Does.READS | Does.REREADS)
-        if Does.COVERS in does:
+        if AccessMode.READS in does and self._is_own(touch):
+            touch = replace(touch, does=does & ~AccessMode.READS | AccessMode.REREADS)
+        if AccessMode.COVERS in does:
             self._written.setdefault(touch.place, []).append(inner)
         self.touches.append(touch)
 
@@ -272,4 +273,4 @@ def below(made: Expressions, known: Known, value: Value, path: str) -> tuple[Tar
 
 def unsure(made: Expressions, targets: list[Target]) -> tuple[Target, ...]:
     """The same places, each of them only perhaps."""
-    return tuple(Target(t.parameter, t.path, t.indices, made.opaque(BOOL)) for t in targets)
+    return tuple(replace(target, condition=made.opaque(BOOL)) for target in targets)

@@ -6,6 +6,8 @@ number of ops that grows with the size of the models; further calls count with a
 callee may do.
 """
 
+from dataclasses import replace
+
 from trilby.analysis.access import AccessMode, is_length
 from trilby.analysis.reach import KernelGraph
 from trilby.analysis.touching.follow_loops import LOOP_RULES
@@ -20,7 +22,6 @@ from trilby.analysis.touching.followed_call import (
 from trilby.analysis.touching.integers import computed, counted_type
 from trilby.analysis.touching.kernel_expressions import (
     ConditionScope,
-    Does,
     Expr,
     Expressions,
     KernelTouch,
@@ -84,31 +85,17 @@ def _after(
         return known[1]
     if arms[1].falls is call.made.false:
         return known[0]
-    found = joined(call, condition, *known)
-    return call.anything(value) if found is None else found
-
-
-def joined(call: FollowedCall, condition: Expr, then: Known, otherwise: Known) -> Known:
-    """One of two, by a condition; None where nothing can be said."""
-    if then is otherwise:
+    then, otherwise = known
+    made = call.made
+    if then is otherwise and then is not None:
         return then
     if isinstance(then, Expr) and isinstance(otherwise, Expr):
-        return call.made.select(condition, then, otherwise)
-    if not isinstance(then, tuple) or not isinstance(otherwise, tuple):
-        return None
-    if len(then) + len(otherwise) > MOST_TARGETS:
-        return None
-    return (
-        *_where(call, condition, then),
-        *_where(call, call.made.negated(condition), otherwise),
-    )
-
-
-def _where(call: FollowedCall, condition: Expr, targets: tuple[Target, ...]) -> tuple[Target, ...]:
-    return tuple(
-        Target(t.parameter, t.path, t.indices, call.made.both(condition, t.condition))
-        for t in targets
-    )
+        return made.select(condition, then, otherwise)
+    if isinstance(then, tuple) and isinstance(otherwise, tuple):
+        ways = [(condition, t) for t in then] + [(made.negated(condition), t) for t in otherwise]
+        if len(ways) <= MOST_TARGETS:
+            return tuple(replace(t, condition=made.both(way, t.condition)) for way, t in ways)
+    return call.anything(value)
 
 
 def _cover_in_both(call: FollowedCall, then: FollowedArm, otherwise: FollowedArm) -> None:
@@ -117,26 +104,20 @@ def _cover_in_both(call: FollowedCall, then: FollowedArm, otherwise: FollowedArm
     in_both = {touch.place: touch for touch in _sure(call, then) if touch.place in in_second}
     for touch in in_both.values():
         target = Target(touch.parameter, touch.path, touch.indices, call.made.true)
-        call.following.touch(target, Does.COVERS, call.scope, touch.location)
+        call.following.touch(target, AccessMode.COVERS, call.scope, touch.location)
 
 
 def _sure(call: FollowedCall, arm: FollowedArm) -> list[KernelTouch]:
     touches = call.following.touches[arm.touches]
-    return [t for t in touches if Does.COVERS in t.does and t.scope is arm.scope]
+    return [t for t in touches if AccessMode.COVERS in t.does and t.scope is arm.scope]
 
 
-def _and_then(call: FollowedCall, op: AndThen) -> None:
-    first = call.condition(op.first)
-    rest = call.arm(op.rest, first).yielded
+def _and_or(call: FollowedCall, op: AndThen | OrElse) -> None:
+    first, is_and = call.condition(op.first), isinstance(op, AndThen)
+    rest = call.arm(op.rest, first if is_and else call.made.negated(first)).yielded
     second = rest if isinstance(rest, Expr) else call.made.opaque(BOOL)
-    call.values[op.value] = call.made.both(first, second)
-
-
-def _or_else(call: FollowedCall, op: OrElse) -> None:
-    first = call.condition(op.first)
-    rest = call.arm(op.rest, call.made.negated(first)).yielded
-    second = rest if isinstance(rest, Expr) else call.made.opaque(BOOL)
-    call.values[op.value] = call.made.either(first, second)
+    join = call.made.both if is_and else call.made.either
+    call.values[op.value] = join(first, second)
 
 
 def _assert(call: FollowedCall, op: Assert) -> Expr:
@@ -145,15 +126,6 @@ def _assert(call: FollowedCall, op: Assert) -> Expr:
     goes_on = made.either(call.condition(op.condition), made.opaque(BOOL))
     call.leaves = made.both(call.leaves, made.either(made.negated(call.here), goes_on))
     return goes_on
-
-
-BRANCH_RULES: dict[type[Op], Rule] = {
-    If: _if,
-    Ternary: _ternary,
-    AndThen: _and_then,
-    OrElse: _or_else,
-    Assert: _assert,
-}
 
 
 # ------------------------------------------------------------------------------------ follow memory
@@ -206,14 +178,14 @@ def _places(call: FollowedCall, base: Value, indices: Operands, path: str) -> li
 
 
 def _touch(
-    call: FollowedCall, op: Load | Store | AtomicUpdate | CompareExchange, does: Does
+    call: FollowedCall, op: Load | Store | AtomicUpdate | CompareExchange, does: AccessMode
 ) -> None:
     for target in _places(call, op.base, op.indices, op.path):
         call.following.touch(target, does, call.scope, op.location)
 
 
 def _load(call: FollowedCall, op: Load) -> None:
-    _touch(call, op, Does.READS)
+    _touch(call, op, AccessMode.READS)
     type_ = counted_type(op.value)
     if type_ is not None:
         length = _measure(call, op.base, "length", op.path, op.value)
@@ -238,11 +210,11 @@ def _measure(call: FollowedCall, base: Value, op: str, which: object, value: Val
 
 
 def _store(call: FollowedCall, op: Store) -> None:
-    _touch(call, op, Does.WRITES | Does.COVERS)
+    _touch(call, op, AccessMode.WRITES | AccessMode.COVERS)
 
 
 def _atomic(call: FollowedCall, op: AtomicUpdate | CompareExchange) -> None:
-    _touch(call, op, Does.READS | Does.WRITES)
+    _touch(call, op, AccessMode.READS | AccessMode.WRITES)
     type_ = counted_type(op.value) if op.result else None
     if type_:
         call.values[op.value] = call.made.opaque(type_)
@@ -304,10 +276,8 @@ def touch_all(
 ) -> None:
     """The touches of a function that is not looked into: all that it may do at all."""
     for (number, path), access in following.summaries[function.name].items():
-        does = Does.READS if AccessMode.READS in access else Does.NOTHING
-        does |= Does.WRITES if AccessMode.WRITES in access else Does.NOTHING
         for target in below(following.made, arguments[number], function.params[number], path):
-            following.touch(target, does, scope, location)
+            following.touch(target, access, scope, location)
 
 
 def _return(call: FollowedCall, op: Return) -> Expr:
@@ -317,7 +287,9 @@ def _return(call: FollowedCall, op: Return) -> Expr:
     return call.made.false
 
 
-MEMORY_RULES: dict[type[Op], Rule] = {
+# ---------------------------------------------------------------------------------------- following
+
+RULES: dict[type[Op], Rule] = {
     Constant: _constant,
     Grid: _grid,
     **dict.fromkeys(ARITH_OPS, _arithmetic),
@@ -334,12 +306,13 @@ MEMORY_RULES: dict[type[Op], Rule] = {
     Unpack: _unpack,
     Call: _call,
     Return: _return,
+    If: _if,
+    Ternary: _ternary,
+    AndThen: _and_or,
+    OrElse: _and_or,
+    Assert: _assert,
+    **LOOP_RULES,
 }
-
-
-# ---------------------------------------------------------------------------------------- following
-
-RULES = {**MEMORY_RULES, **BRANCH_RULES, **LOOP_RULES}
 """How each op is followed; those without a rule touch nothing and give nothing."""
 
 

@@ -47,18 +47,36 @@ def computed(made: Expressions, op: Op, of: Callable[[Value], Expr | None]) -> E
 
 
 def _expression(made: Expressions, op: Op, args: Sequence[Expr], type_: ScalarType) -> Expr | None:
-    if isinstance(op, arith.Compare):
-        return _compared(made, op, args)
-    if isinstance(op, arith.Cast):
-        return cast(made, args[0], type_)
-    if type_ is BOOL:
-        return _logical(made, op, args)
-    if isinstance(op, arith.Math):
-        return _math(made, op.function, args, type_)
-    if type(op) in _SAME_NAME:
-        found = _group_start(made, args) if isinstance(op, arith.Mul) else None
-        return found or made.make(_SAME_NAME[type(op)], tuple(args), None, type_)
-    return _bits(made, op, args, type_)
+    match op:
+        case arith.Compare():
+            name, is_swapped = _COMPARED[type(op)]
+            both = tuple(reversed(args)) if is_swapped else tuple(args)
+            return None if args[0].type is BOOL else made.make(name, both, None, BOOL)
+        case arith.Cast():
+            return cast(made, args[0], type_)
+        case arith.Not():
+            return made.negated(args[0])
+        case arith.BitAnd() if type_ is BOOL:
+            return made.both(args[0], args[1])
+        case arith.BitOr() if type_ is BOOL:
+            return made.either(args[0], args[1])
+        case _ if type_ is BOOL:
+            return None
+        case arith.Math(function="clamp"):
+            x, low, high = args
+            above = made.make("max", (x, low), None, type_)
+            return made.make("min", (above, high), None, type_)
+        case arith.Math(function=name):
+            is_known = name in {"min", "max", "abs"}
+            return made.make(name, tuple(args), None, type_) if is_known else None
+        case arith.Neg() | arith.Invert():
+            start = made.constant(0 if isinstance(op, arith.Neg) else -1)
+            return made.make("sub", (start, args[0]), None, type_)
+        case _ if type(op) in _SAME_NAME:
+            found = _group_start(made, args) if isinstance(op, arith.Mul) else None
+            return found or made.make(_SAME_NAME[type(op)], tuple(args), None, type_)
+        case _:
+            return _bits(made, op, args, type_)
 
 
 def cast(made: Expressions, arg: Expr, type_: ScalarType) -> Expr:
@@ -72,43 +90,8 @@ def cast(made: Expressions, arg: Expr, type_: ScalarType) -> Expr:
     return made.make("cast", (arg,), None, type_)
 
 
-def _compared(made: Expressions, op: arith.Compare, args: Sequence[Expr]) -> Expr | None:
-    left, right = args
-    if left.type is BOOL:
-        return None
-    name, is_swapped = _COMPARED[type(op)]
-    return made.make(name, (right, left) if is_swapped else (left, right), None, BOOL)
-
-
-def _logical(made: Expressions, op: Op, args: Sequence[Expr]) -> Expr | None:
-    match op:
-        case arith.Not():
-            return made.negated(args[0])
-        case arith.BitAnd():
-            return made.both(args[0], args[1])
-        case arith.BitOr():
-            return made.either(args[0], args[1])
-        case _:
-            return None
-
-
-def _math(made: Expressions, function: str, args: Sequence[Expr], type_: ScalarType) -> Expr | None:
-    match function:
-        case "min" | "max" | "abs":
-            return made.make(function, tuple(args), None, type_)
-        case "clamp":
-            x, low, high = args
-            above = made.make("max", (x, low), None, type_)
-            return made.make("min", (above, high), None, type_)
-        case _:
-            return None
-
-
 def _bits(made: Expressions, op: Op, args: Sequence[Expr], type_: ScalarType) -> Expr | None:
     """Shifts by a known distance, and the lowest bits, are products, quotients and remainders."""
-    if isinstance(op, arith.Neg | arith.Invert):
-        start = made.constant(0 if isinstance(op, arith.Neg) else -1)
-        return made.make("sub", (start, args[0]), None, type_)
     left, right = args
     if left.op == "constant" and isinstance(op, arith.BitAnd):
         left, right = right, left

@@ -9,9 +9,9 @@ Operations mean those of the kernel: they wrap at the width of their type.
 """
 
 from collections.abc import Mapping
-from enum import Flag
 from typing import TypeAlias
 
+from trilby.analysis.access import AccessMode
 from trilby.data.dtypes import BOOL, I64, ScalarType
 from trilby.dataclass import dataclass
 from trilby.source import Location
@@ -180,20 +180,6 @@ class Expressions:
 # and those of its helpers in the order in which they run.
 
 
-class Does(Flag):
-    """What an access does to its place: reads it, may write it, surely writes it.
-
-    `REREADS` is a read of what the same work item has surely written before: it sees nothing
-    of what the buffer held when the kernel was launched. `b[i] = 1` is `WRITES | COVERS`.
-    """
-
-    NOTHING = 0
-    READS = 1
-    WRITES = 2
-    COVERS = 4
-    REREADS = 8
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class ConditionScope:
     """The condition or loop around some accesses, within a parent scope; the outermost has none.
@@ -230,13 +216,13 @@ Known: TypeAlias = Expr | tuple[Target, ...] | Leaves | None
 class KernelTouch:
     """One access: to which parameter (by its number), at which path and indices, and when.
 
-    `a.array[kc.x]` of the first buffer is `KernelTouch(1, "array[]", (<kc.x>,), Does.READS, …)`.
+    `a.array[kc.x]` of the first buffer is `KernelTouch(1, "array[]", (<kc.x>,), READS, …)`.
     """
 
     parameter: int
     path: str
     indices: tuple[Expr, ...]
-    does: Does
+    does: AccessMode
     scope: ConditionScope
     location: Location
 

@@ -22,7 +22,6 @@ from trilby.analysis.measuring.evaluate import Evaluation
 from trilby.analysis.reach import KernelGraph
 from trilby.analysis.touching.kernel_expressions import (
     ConditionScope,
-    Does,
     Expr,
     KernelTouch,
     RangeLoop,
@@ -61,9 +60,7 @@ def kernel_buffers(
     done: dict[int, AccessMode] = {}
     for touch in touches:
         access = done.get(touch.parameter, AccessMode.UNTOUCHED)
-        access |= AccessMode.READS if Does.READS in touch.does else AccessMode.UNTOUCHED
-        access |= AccessMode.WRITES if Does.WRITES in touch.does else AccessMode.UNTOUCHED
-        done[touch.parameter] = access
+        done[touch.parameter] = access | (touch.does & AccessMode.BOTH)
     return tuple(
         KernelBuffer(param.type, done.get(number, AccessMode.UNTOUCHED), number in sure, by_pass)
         if isinstance(param.type, BufferType | NDArrayType)
@@ -74,7 +71,7 @@ def kernel_buffers(
 
 def sure_reads(params: Sequence[Value], touches: Iterable[KernelTouch]) -> frozenset[int]:
     """The numbers of the parameters that every launch reads."""
-    reads = (touch for touch in touches if Does.READS in touch.does)
+    reads = (touch for touch in touches if AccessMode.READS in touch.does)
     return frozenset(touch.parameter for touch in reads if _is_sure(touch, params))
 
 
