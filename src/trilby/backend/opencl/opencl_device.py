@@ -16,13 +16,15 @@ leaves it to the next.
 import ctypes
 import sys
 import time
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import field, replace
-from functools import partial
+from functools import cache, partial
 from itertools import chain, islice, repeat
 from operator import length_hint
 from typing import Any, cast
+from weakref import WeakSet
 
 import numpy as np
 import pyopencl as cl
@@ -85,7 +87,7 @@ _new_ticket: Callable[[Any], Ticket] = partial(tuple[Any].__new__, Ticket)
 """Takes half as long as `Ticket`, which is written in Python."""
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(eq=False)
 class OpenCLMemory:
     """A buffer of OpenCL, None once it is freed: drivers crash on released buffers."""
 
@@ -189,7 +191,7 @@ class OpenCLPrepared:
         if is_new or code.asserts:
             find = self._give_report() if code.asserts else None
             finds = chain(repeat(None, times - 1), (find,))
-            runs = zip(runs, finds, repeat(self._name if is_new else ""))
+            runs = zip(runs, finds, repeat(self._name if is_new else ""), repeat(waits or ()))
         settings: Iterable[None] = repeat(None)
         if code.takes_pass:
             passes = np.arange(first_pass, first_pass + times, dtype=np.int32)
@@ -242,9 +244,12 @@ class OpenCLBackend:
         self.upload_queue = OpenCLQueue(self.context, device, self.compute)
         self.download_queue = OpenCLQueue(self.context, device, self.compute)
         self._cl_device = cl_device
-        self._memory_queue = cl.CommandQueue(self.context)
-        allocator = tools.ImmediateAllocator(self._memory_queue, cl.mem_flags.READ_WRITE)
-        self.pool = tools.MemoryPool(allocator, _EXACT_BITS)
+        # Any other allocator has the driver write to new memory, behind kernels that run for long.
+        allocator = tools.DeferredAllocator(self.context, cl.mem_flags.READ_WRITE)
+        with warnings.catch_warnings(action="ignore"):  # a driver may say late that it has no room
+            self.pool = tools.MemoryPool(allocator, _EXACT_BITS)
+        self._unpooled: WeakSet[OpenCLMemory] = WeakSet()
+        """Memory as large as a buffer may be, which the pool would make larger."""
         # Finalisers free at any moment, also inside of a method of this class.
         self._freed: dict[Memory, tuple[object, Sequence[Ticket]]] = {}
         """Freed memory with its buffer and the commands that may still use it, the oldest first."""
@@ -275,7 +280,7 @@ class OpenCLBackend:
         program = _Program(self.context, code.text)
         work = partial(program._build, _BUILD_OPTIONS, [self._cl_device])  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] -- see the import
         build = BackgroundCall(work, daemon=True)
-        wait_until_over(build.is_alive, partial(self.compute.tell_slow, name))
+        wait_until_over(build.is_alive, cache(partial(self.compute.tell_slow, name)))
         try:
             build()
         except cl.Error as error:
@@ -307,18 +312,22 @@ class OpenCLBackend:
         for _ in range(2):
             self._drop_unused()
             # Drivers for CPUs give more than there is, and the system ends the process later.
-            if size <= largest and pool.managed_bytes + size <= self.device.memory_bytes:
+            unpooled = sum(one.nbytes for one in self._unpooled if one.buffer)
+            room = self.device.memory_bytes - pool.managed_bytes - unpooled
+            if size <= min(largest, room):
                 with explained(self.device, f"allocating {nbytes} bytes"), suppress(cl.MemoryError):
-                    has_bin = pool.alloc_size(pool.bin_number(size)) <= largest
-                    new = partial(cl.Buffer, self.context, cl.mem_flags.READ_WRITE)
-                    buffer = pool.allocate(size) if has_bin else new(size)
-                    self._memory_queue.finish()  # the pool's new memory is made there
-                    return OpenCLMemory(nbytes, self.context, cast("cl.Buffer", buffer))
+                    if pool.alloc_size(pool.bin_number(size)) <= largest:
+                        buffer = cast("cl.Buffer", pool.allocate(size))
+                        return OpenCLMemory(nbytes, self.context, buffer)
+                    buffer = cl.Buffer(self.context, cl.mem_flags.READ_WRITE, size)
+                    memory = OpenCLMemory(nbytes, self.context, buffer)
+                    self._unpooled.add(memory)
+                    return memory
             while self._freed:  # until what works on it has ended, well or badly
                 time.sleep(0.0002)
                 self._drop_unused()
             pool.free_held()
-        raise failures.no_room(self.device, nbytes, pool.active_bytes)
+        raise failures.no_room(self.device, nbytes, pool.active_bytes + unpooled)
 
     def share(self, source: memoryview) -> OpenCLMemory | None:
         """The host's bytes, which a CPU's kernels read and write where they are."""
