@@ -207,17 +207,21 @@ class OpenCLQueue:
 
     def finish(self, last: int | None = None) -> None:
         """Return when a command is over, or else all are, well or badly."""
-        number = self.submitted if last is None else last
         compute = self.compute
         try:
-            while number > self.completed:
-                for event in self.pending(number):
-                    with suppress(cl.Error):  # the device is lost, as `completed` finds out
-                        wait_until_over(partial(_status, event, _STATUS), compute.tell_if_compiling)
+            self._poll(self.submitted if last is None else last)
         except BaseException:
             if compute.told_slow == compute.compiled_kernel():
                 compute.given_up = compute.told_slow
             raise
+
+    def _poll(self, number: int) -> None:
+        """Look at a command until it is over. Python 3.13 needs a function for this loop."""
+        when_slow = self.compute.tell_if_compiling
+        while number > self.completed:
+            for event in self.pending(number):
+                with suppress(cl.Error):  # the device is lost, as `completed` finds out
+                    wait_until_over(partial(_status, event, _STATUS), when_slow)
 
     def tell_slow(self, entry: str) -> None:
         """Say that the driver has been compiling a kernel for long."""
