@@ -122,6 +122,13 @@ def test_an_interrupt_never_hands_out_memory_that_is_in_use(
                 opencl.free(memory, [work])
 
 
+def test_memory_that_nobody_frees_is_not_handed_out(opencl: OpenCLBackend) -> None:
+    """Ctrl-C may come before it is freed, and commands may be using it."""
+    place = place_of(opencl.allocate(5000))
+    gc.collect()
+    assert place_of(opencl.allocate(5000)) != place
+
+
 def test_new_memory_does_not_wait_for_kernels(opencl: OpenCLBackend) -> None:
     """Some drivers run commands only where no kernel does, also those of other queues."""
     text = (

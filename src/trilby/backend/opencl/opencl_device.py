@@ -24,7 +24,6 @@ from functools import cache, partial
 from itertools import chain, islice, repeat
 from operator import length_hint
 from typing import Any, cast
-from weakref import WeakSet
 
 import numpy as np
 import pyopencl as cl
@@ -87,7 +86,7 @@ _new_ticket: Callable[[Any], Ticket] = partial(tuple[Any].__new__, Ticket)
 """Takes half as long as `Ticket`, which is written in Python."""
 
 
-@dataclass(eq=False)
+@dataclass(slots=True, eq=False)
 class OpenCLMemory:
     """A buffer of OpenCL, None once it is freed: drivers crash on released buffers."""
 
@@ -248,8 +247,11 @@ class OpenCLBackend:
         allocator = tools.DeferredAllocator(self.context, cl.mem_flags.READ_WRITE)
         with warnings.catch_warnings(action="ignore"):  # a driver may say late that it has no room
             self.pool = tools.MemoryPool(allocator, _EXACT_BITS)
-        self._unpooled: WeakSet[OpenCLMemory] = WeakSet()
-        """Memory as large as a buffer may be, which the pool would make larger."""
+        self._pooled: set[Memory] = set()
+        """Memory that is not freed: where Ctrl-C comes before that, its buffer must not go back to
+        the pool while commands use it."""
+        self._unpooled: set[Memory] = set()
+        """The same for memory as large as a buffer may be, which the pool would make larger."""
         # Finalisers free at any moment, also inside of a method of this class.
         self._freed: dict[Memory, tuple[object, Sequence[Ticket]]] = {}
         """Freed memory with its buffer and the commands that may still use it, the oldest first."""
@@ -312,22 +314,24 @@ class OpenCLBackend:
         for _ in range(2):
             self._drop_unused()
             # Drivers for CPUs give more than there is, and the system ends the process later.
-            unpooled = sum(one.nbytes for one in self._unpooled if one.buffer)
-            room = self.device.memory_bytes - pool.managed_bytes - unpooled
-            if size <= min(largest, room):
+            if size <= min(largest, self.device.memory_bytes - self._held_bytes()):
                 with explained(self.device, f"allocating {nbytes} bytes"), suppress(cl.MemoryError):
-                    if pool.alloc_size(pool.bin_number(size)) <= largest:
-                        buffer = cast("cl.Buffer", pool.allocate(size))
-                        return OpenCLMemory(nbytes, self.context, buffer)
-                    buffer = cl.Buffer(self.context, cl.mem_flags.READ_WRITE, size)
+                    has_bin = pool.alloc_size(pool.bin_number(size)) <= largest
+                    new = partial(cl.Buffer, self.context, cl.mem_flags.READ_WRITE)
+                    buffer = cast("cl.Buffer", pool.allocate(size) if has_bin else new(size))
                     memory = OpenCLMemory(nbytes, self.context, buffer)
-                    self._unpooled.add(memory)
+                    (self._pooled if has_bin else self._unpooled).add(memory)
                     return memory
             while self._freed:  # until what works on it has ended, well or badly
                 time.sleep(0.0002)
                 self._drop_unused()
             pool.free_held()
-        raise failures.no_room(self.device, nbytes, pool.active_bytes + unpooled)
+        raise failures.no_room(self.device, nbytes, self._held_bytes())
+
+    def _held_bytes(self) -> int:
+        """The size of all buffers that the driver made, also of those that are kept for later."""
+        unpooled = sum(one.nbytes for one in tuple(self._unpooled))  # others end at any moment
+        return self.pool.managed_bytes + unpooled
 
     def share(self, source: memoryview) -> OpenCLMemory | None:
         """The host's bytes, which a CPU's kernels read and write where they are."""
@@ -356,6 +360,8 @@ class OpenCLBackend:
         for memory in list(self._freed):
             if not all(ticket.done for ticket in self._freed.get(memory, (None, ()))[1]):
                 break
+            self._pooled.discard(memory)
+            self._unpooled.discard(memory)
             self._freed.pop(memory, None)
         if (
             self.pool.managed_bytes - self.pool.active_bytes
@@ -446,5 +452,6 @@ class OpenCLBackend:
             return
         for queue in (self.compute, self.upload_queue, self.download_queue):
             queue.finish()
-        self._freed.clear()
+        for memories in (self._freed, self._pooled, self._unpooled):
+            memories.clear()
         self.pool.stop_holding()
