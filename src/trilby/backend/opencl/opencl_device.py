@@ -144,6 +144,10 @@ class OpenCLPrepared:
             self.kernel = executable.spare.pop()
         except IndexError:
             self.kernel = cl.Kernel(executable.program, executable.code.entry)
+        code = executable.code
+        expected = self.kernel.num_args - len(size.padded) - code.takes_pass - bool(code.asserts)
+        if len(arguments) != expected:  # those of the launch before would be used
+            raise failures.wrong_count(code.entry, expected, len(arguments))
         # `set_arg` takes 9 µs to find out that these are bytes, and this 0.2.
         setter = self.kernel._set_arg_buf  # noqa: SLF001  # pyright: ignore -- not in its stubs
         self._set_bytes = cast("Callable[[int, Any], None]", setter)
