@@ -32,7 +32,7 @@ class TrilbyError(Exception):
         self.advice = advice
         self._location = location
         self.calls = tuple(calls)
-        super().__init__(str(self))
+        super().__init__(TrilbyError.__str__(self))  # that of a subclass may need more
 
     @property
     def location(self) -> Location | None:

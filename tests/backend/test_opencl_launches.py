@@ -130,3 +130,13 @@ def test_a_closed_device_runs_nothing(opencl: OpenCLBackend) -> None:
         with pytest.raises(DeviceError, match="was closed"):
             each.submit()
     opencl.free(memory)
+
+
+@pytest.mark.parametrize("count", [0, 1, 3])
+def test_arguments_that_are_missing_are_missed(opencl: OpenCLBackend, count: int) -> None:
+    kernel = build(opencl, SCALE, "scale")
+    memory = upload(opencl, ones())
+    opencl.prepare(kernel, NDRange(4), [memory, Scalar(I32, 2)]).submit().wait()
+    arguments = [memory, Scalar(I32, 5), Scalar(I32, 6)][:count]
+    with pytest.raises(DeviceError, match=f"`scale` takes 2 arguments, and {count} are given"):
+        opencl.prepare(kernel, NDRange(4), arguments)

@@ -122,6 +122,29 @@ def test_an_interrupt_never_hands_out_memory_that_is_in_use(
                 opencl.free(memory, [work])
 
 
+def test_memory_that_nobody_frees_is_not_handed_out(opencl: OpenCLBackend) -> None:
+    """Ctrl-C may come before it is freed, and commands may be using it."""
+    place = place_of(opencl.allocate(5000))
+    gc.collect()
+    assert place_of(opencl.allocate(5000)) != place
+
+
+def test_new_memory_does_not_wait_for_kernels(opencl: OpenCLBackend) -> None:
+    """Some drivers run commands only where no kernel does, also those of other queues."""
+    text = (
+        f"__kernel void k(__global int *a, {RANGE}) {{"
+        " int x = get_global_id(0), t = x; for (int n = 0; n < 10000000; n++) t = t * 3 ^ n;"
+        " a[x] = t; }"
+    )
+    items = opencl.device.compute_units * 64
+    memory = opencl.allocate(4 * items)
+    running = opencl.prepare(build(opencl, text, "k"), NDRange(items), [memory]).submit()
+    sizes = [nbytes for nbytes in (1, 500, 6 * KB, 70 * KB) if opencl.allocate(nbytes)]
+    assert not running.done
+    assert len(sizes) == 4
+    running.wait()
+
+
 # --------------------------------------------------------------------------------- limits
 
 
@@ -166,6 +189,17 @@ def test_the_largest_buffer_that_the_driver_takes(opencl: OpenCLBackend, less: i
     opencl.free(memory)
     with pytest.raises(OutOfDeviceMemoryError):
         opencl.allocate(opencl.device.buffer_bytes + 1)
+
+
+def test_the_largest_buffers_count_as_well(opencl: OpenCLBackend) -> None:
+    """The pool would round this size up to one that the driver refuses."""
+    small_device(opencl, 2 * ((1 << 25) + 1))
+    opencl.device = replace(opencl.device, buffer_bytes=(1 << 25) + 1)
+    largest = [opencl.allocate(opencl.device.buffer_bytes) for _ in range(2)]
+    with pytest.raises(OutOfDeviceMemoryError, match=r"67,108,866 of them in use"):
+        opencl.allocate(4)
+    opencl.free(largest[0])
+    assert opencl.allocate(4).nbytes == 4
 
 
 # ---------------------------------------------------------------------- the host's memory

@@ -14,9 +14,11 @@ from tests.runtime.programs import add, add_to, copy, dispatch, number, plus_one
 
 import trilby as tb
 from trilby import Accelerator, ComputeContext, KernelContext, NDArray, S32Array, i32
+from trilby.data.ranges import Ranges
 from trilby.errors import DeviceError, ReleasedError
 from trilby.runtime.content import Content
 from trilby.runtime.launches import Launches
+from trilby.runtime.watch import watched
 
 
 @tb.compute
@@ -67,6 +69,18 @@ def test_nothing_is_looked_for_where_there_is_one_memory(
 
 def _look(_content: Content, looks: list[str], what: str, *_given: object) -> None:
     looks.append(what)
+
+
+def test_what_was_lost_elsewhere_is_not_computed_with() -> None:
+    accelerator, a = Accelerator("native"), S32Array.of(range(4))
+    accelerator.compute(dispatch, 4, add, a, 1)
+    content = watched(a.segment).content
+    content.changed()
+    content.host = Ranges.EMPTY  # as after a copy from another device that failed
+    with pytest.raises(AssertionError, match="is current nowhere"):
+        accelerator.compute(dispatch, 4, add, a, 1)
+    content.changed()
+    content.host = content.whole
 
 
 def test_each_side_sees_what_the_other_did(accelerator: Accelerator) -> None:

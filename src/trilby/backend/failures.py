@@ -138,6 +138,14 @@ def beyond(device: DeviceInfo, offset: int, nbytes: int, size: int) -> DeviceErr
     )
 
 
+def wrong_count(entry: str, expected: int, given: int) -> DeviceError:
+    """A kernel was given more or fewer arguments than it takes."""
+    return DeviceError(
+        f"`{entry}` takes {expected} arguments, and {given} are given",
+        advice="this is a fault of Trilby: please report it with the program",
+    )
+
+
 def none_left(refused: Sequence[DeviceUnavailableError]) -> DeviceUnavailableError:
     """Every device was refused: all the reasons in one error."""
     problems = dict.fromkeys(refusal.problem for refusal in refused)

@@ -452,12 +452,16 @@ def _blaming(entry: Entry, what: str) -> Generator[None]:
         ) from error
 
 
+def _missing(given: object, names: Iterable[str]) -> list[str]:
+    return [name for name in names if not hasattr(given, name)]
+
+
 def _check_members(entry: Entry, given: object, protocol: type) -> None:
     """Raise where an object lacks something of a protocol of `trilby.backend.base`."""
     members = (*protocol.__annotations__, *vars(protocol))
     names = [name for name in members if not name.startswith("_")]
     with _blaming(entry, f"has no working `{protocol.__name__}`"):
-        missing = [name for name in names if not hasattr(given, name)]
+        missing = _missing(given, names)
     if missing:
         raise DeviceUnavailableError(
             f"the plug-in of {entry.distribution} has no whole `{protocol.__name__}`: "

@@ -51,6 +51,7 @@ def call_ufunc(
         inputs,
         options,
         [0] if method == "at" else [len(inputs) + [*options].index(OUT)] if outs else [],
+        Window.read,  # a ufunc leaves what it reads as it is
         is_live=not calls_back and _is_plain((*inputs, *options.values())),
         partly=method == "at" or options.get("where", True) is not True or not is_total,
     )
@@ -83,6 +84,7 @@ def call_function(
         args,
         options,
         [place for place, name in enumerate(names) if name in written],
+        _read_only_view,
         is_live=_is_plain(entries),
         partly=not overwrites(function, given),
     )
@@ -242,6 +244,7 @@ def _called(
     args: Sequence[Any],
     options: Mapping[str, Any],
     written: Collection[int],
+    read_live: Callable[[Window], Live],
     *,
     is_live: bool,
     partly: bool,
@@ -255,7 +258,7 @@ def _called(
     targets = _windows([entries[place] for place in written])
 
     def ready() -> _Call:
-        read = _read_only_view if is_live else snapshot_of
+        read = read_live if is_live else snapshot_of
         known = [
             entry if place in written else _replaced(entry, read)
             for place, entry in enumerate(entries)

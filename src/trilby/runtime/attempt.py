@@ -119,9 +119,12 @@ class Undo:
             self.lost = error
             raise
         with LOCK:
-            self._kept = [kept for kept in self._kept if kept.memory is not None]
+            self._drop_unseen()
             for watch, use in uses:
                 self._keep(watch, use, everything=work.transfers is Transfers.ALWAYS)
+
+    def _drop_unseen(self) -> None:
+        self._kept = [kept for kept in self._kept if kept.memory is not None]
 
     def _bring_home(self, watch: Watch, use: Use, caller: Caller) -> list[Ticket]:
         content, whole = watch.content, watch.whole

@@ -311,8 +311,11 @@ class Launches:
 
     def _forget_lost(self) -> None:
         with LOCK:
-            lost = [key for key, one in self._kept.items() if not one.is_alive]
-            for key in lost:
+            self._drop_lost()
+
+    def _drop_lost(self) -> None:
+        for key, launch in list(self._kept.items()):
+            if not launch.is_alive:
                 del self._kept[key]
 
     def _key(

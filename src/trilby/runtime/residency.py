@@ -205,7 +205,8 @@ class Residency:
             for recording in RECORDINGS:
                 recording.raw_writes(buffer)
             content.touch(escaped & content.host, None, "a raw view of it is alive")
-        if all(one.shared for one in content.replicas):  # there is one memory, which has it all
+        one_memory = all(one.shared for one in content.replicas)
+        if one_memory and content.host.covers(touched.needs):  # a copy that failed left it without
             self._say(launch, buffer)
             return
         if launch.transfers is Transfers.ALWAYS and not replica.shared:

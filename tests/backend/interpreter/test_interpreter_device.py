@@ -11,9 +11,9 @@ from trilby.backend.base import Backend, Family, Scalar, Ticket
 from trilby.backend.immediate import ImmediateQueue
 from trilby.backend.interpreter import InterpreterBackend, InterpreterFamily
 from trilby.backend.null import NullFamily
-from trilby.data.dtypes import I32, Type
+from trilby.data.dtypes import F32, I32, Type
 from trilby.data.ndrange import NDRange
-from trilby.data.schema import NDArrayType
+from trilby.data.schema import NDArrayType, StructType
 from trilby.errors import (
     ArgumentTypeError,
     DeviceError,
@@ -237,11 +237,19 @@ def nothing(_: Builder, *__: Value) -> None:
 @pytest.mark.parametrize(
     ("params", "given", "problem"),
     [
+        ({"a": S32_ARRAY}, "", "`a` of type S32Array was given no memory"),
+        ({"a": S32_ARRAY}, "s", "`a` of type S32Array was given no memory"),
+        ({"a": S32_ARRAY}, "m", "`a` of type S32Array was given no number"),
         ({"a": S32_ARRAY}, "ms", "length=3 takes 16 bytes, and its memory has 8"),
+        ({"n": F32}, "m", "`n` of type f32 was given no number"),
+        ({"n": F32}, "", "`n` of type f32 was given no number"),
+        ({"a": NDArrayType(I32, 2)}, "ms", "was given no number"),
+        ({"n": F32}, "ss", "`app.kernel` was given more arguments than it takes"),
+        ({"p": StructType("P", ())}, "s", "`p` of type P was given no such struct"),
         ({"a": NDArrayType(I32, 1)}, "ms", "n_0=3 takes 12 bytes, and its memory has 8"),
     ],
 )
-def test_memory_that_is_smaller_than_its_sizes_say_is_refused(
+def test_arguments_that_do_not_fit_the_parameters_are_refused(
     backend: InterpreterBackend, params: dict[str, Type], given: str, problem: str
 ) -> None:
     kinds = {"s": Scalar(I32, 3), "m": backend.allocate(8)}

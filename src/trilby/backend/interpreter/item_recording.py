@@ -99,8 +99,9 @@ def record(
                 _run_in_step(program, recording, items, arguments)
                 continue
             for item in items:
-                if ids(item) in wanted:
-                    recording.run(program, item, partial(program.run, item, *arguments))
+                if ids(item) not in wanted:
+                    continue
+                recording.run(program, item, partial(program.run, item, *arguments))
     return recording
 
 

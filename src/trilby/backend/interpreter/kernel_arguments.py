@@ -19,7 +19,7 @@ from typing import Protocol, TypeAlias
 from trilby.backend.base import Scalar, StructArgument
 from trilby.backend.interpreter.numbers import loader
 from trilby.codegen.checked_types import expect
-from trilby.data.dtypes import ScalarType, convert
+from trilby.data.dtypes import Number, ScalarType, convert
 from trilby.data.layout import fixed_offsets, layout, leaf_offset
 from trilby.data.schema import BufferType, NDArrayType, StructType, leaves, sizes_of
 from trilby.dataclass import dataclass
@@ -89,19 +89,25 @@ def bind(kernel: Func, arguments: Iterable[Given]) -> list[object]:
     The runtime has checked that the arguments are of the types that the parameters have.
     """
     given = iter(arguments)
-    return [_bound(param, given) for param in kernel.params[1:]]
+    bound = [_bound(param, given) for param in kernel.params[1:]]
+    if next(given, None) is not None:
+        raise DeviceError(f"`{kernel.name}` was given more arguments than it takes")
+    return bound
 
 
 def _bound(param: Value, given: Iterator[Given]) -> object:
-    argument, of = next(given), param.type
+    of = param.type
     if isinstance(of, ScalarType):
-        return convert(expect(Scalar, argument).value, of)
+        return convert(_number(param, given), of)
+    argument = next(given, None)
     if isinstance(of, StructType) and not isinstance(of, BufferType):
-        content = expect(StructArgument, argument).content
+        if not isinstance(argument, StructArgument) or argument.type != of:
+            raise DeviceError(f"{_named(param)} was given no such struct")
+        content = argument.content
         return tuple(loader(leaf.type)(content, leaf_offset(of, leaf))[0] for leaf in leaves(of))
-    if isinstance(argument, Scalar | StructArgument):
-        raise TypeError(argument)
-    sizes = {name: int(expect(Scalar, next(given)).value) for name in sizes_of(of)}
+    if argument is None or isinstance(argument, Scalar | StructArgument):
+        raise DeviceError(f"{_named(param)} was given no memory")
+    sizes = {name: int(_number(param, given)) for name in sizes_of(of)}
     if isinstance(of, NDArrayType):
         extents = {f"n_{axis}": extent for axis, extent in enumerate(sizes.values())}
         needed = prod(sizes.values()) * of.element.size
@@ -120,11 +126,21 @@ def _bound(param: Value, given: Iterator[Given]) -> object:
     )
 
 
+def _number(param: Value, given: Iterator[Given]) -> Number:
+    argument = next(given, None)
+    if not isinstance(argument, Scalar):
+        raise DeviceError(f"{_named(param)} was given no number")
+    return argument.value
+
+
+def _named(param: Value) -> str:
+    return f"the parameter `{param.hint}` of type {param.type}"
+
+
 def _too_small(
     param: Value, needed: int, memory: KernelMemory, sizes: Mapping[str, int]
 ) -> DeviceError:
     text = ", ".join(f"{name}={size}" for name, size in sizes.items())
     return DeviceError(
-        f"the parameter `{param.hint}` of type {param.type} with {text} takes {needed} bytes, "
-        f"and its memory has {memory.nbytes}"
+        f"{_named(param)} with {text} takes {needed} bytes, and its memory has {memory.nbytes}"
     )

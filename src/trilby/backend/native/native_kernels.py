@@ -14,6 +14,7 @@ from trilby.backend.base import (
     StructArgument,
     Ticket,
 )
+from trilby.backend.failures import wrong_count
 from trilby.backend.group_size import rounded_up
 from trilby.backend.native.arena import Arena
 from trilby.backend.native.engine import LaunchReport
@@ -38,7 +39,6 @@ from trilby.data.dtypes import ScalarType, type_by_value, value_by_value
 from trilby.data.ndrange import NDRange
 from trilby.data.segment import address_of
 from trilby.dataclass import dataclass
-from trilby.errors import DeviceError
 
 _MUCH = 1024
 """A number may grow so much in one step, or double, without being taken for another."""
@@ -110,11 +110,7 @@ class NativePrepared:
     ) -> None:
         module = executable.module
         if len(arguments) != executable.parameters:  # the kernel would read what is behind them
-            raise DeviceError(
-                f"`{module.entry}` takes {executable.parameters} arguments, and {len(arguments)} "
-                "are given",
-                advice="this is a fault of Trilby: please report it with the program",
-            )
+            raise wrong_count(module.entry, executable.parameters, len(arguments))
         self.arena = arena
         self.executable = executable
         self._reports = executable.asserts or executable.prints

@@ -16,10 +16,11 @@ leaves it to the next.
 import ctypes
 import sys
 import time
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import field, replace
-from functools import partial
+from functools import cache, partial
 from itertools import chain, islice, repeat
 from operator import length_hint
 from typing import Any, cast
@@ -143,6 +144,10 @@ class OpenCLPrepared:
             self.kernel = executable.spare.pop()
         except IndexError:
             self.kernel = cl.Kernel(executable.program, executable.code.entry)
+        code = executable.code
+        expected = self.kernel.num_args - len(size.padded) - code.takes_pass - bool(code.asserts)
+        if len(arguments) != expected:  # those of the launch before would be used
+            raise failures.wrong_count(code.entry, expected, len(arguments))
         # `set_arg` takes 9 µs to find out that these are bytes, and this 0.2.
         setter = self.kernel._set_arg_buf  # noqa: SLF001  # pyright: ignore -- not in its stubs
         self._set_bytes = cast("Callable[[int, Any], None]", setter)
@@ -189,7 +194,7 @@ class OpenCLPrepared:
         if is_new or code.asserts:
             find = self._give_report() if code.asserts else None
             finds = chain(repeat(None, times - 1), (find,))
-            runs = zip(runs, finds, repeat(self._name if is_new else ""))
+            runs = zip(runs, finds, repeat(self._name if is_new else ""), repeat(waits or ()))
         settings: Iterable[None] = repeat(None)
         if code.takes_pass:
             passes = np.arange(first_pass, first_pass + times, dtype=np.int32)
@@ -242,9 +247,15 @@ class OpenCLBackend:
         self.upload_queue = OpenCLQueue(self.context, device, self.compute)
         self.download_queue = OpenCLQueue(self.context, device, self.compute)
         self._cl_device = cl_device
-        self._memory_queue = cl.CommandQueue(self.context)
-        allocator = tools.ImmediateAllocator(self._memory_queue, cl.mem_flags.READ_WRITE)
-        self.pool = tools.MemoryPool(allocator, _EXACT_BITS)
+        # Any other allocator has the driver write to new memory, behind kernels that run for long.
+        allocator = tools.DeferredAllocator(self.context, cl.mem_flags.READ_WRITE)
+        with warnings.catch_warnings(action="ignore"):  # a driver may say late that it has no room
+            self.pool = tools.MemoryPool(allocator, _EXACT_BITS)
+        self._pooled: set[Memory] = set()
+        """Memory that is not freed: where Ctrl-C comes before that, its buffer must not go back to
+        the pool while commands use it."""
+        self._unpooled: set[Memory] = set()
+        """The same for memory as large as a buffer may be, which the pool would make larger."""
         # Finalisers free at any moment, also inside of a method of this class.
         self._freed: dict[Memory, tuple[object, Sequence[Ticket]]] = {}
         """Freed memory with its buffer and the commands that may still use it, the oldest first."""
@@ -275,7 +286,7 @@ class OpenCLBackend:
         program = _Program(self.context, code.text)
         work = partial(program._build, _BUILD_OPTIONS, [self._cl_device])  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] -- see the import
         build = BackgroundCall(work, daemon=True)
-        wait_until_over(build.is_alive, partial(self.compute.tell_slow, name))
+        wait_until_over(build.is_alive, cache(partial(self.compute.tell_slow, name)))
         try:
             build()
         except cl.Error as error:
@@ -307,18 +318,24 @@ class OpenCLBackend:
         for _ in range(2):
             self._drop_unused()
             # Drivers for CPUs give more than there is, and the system ends the process later.
-            if size <= largest and pool.managed_bytes + size <= self.device.memory_bytes:
+            if size <= min(largest, self.device.memory_bytes - self._held_bytes()):
                 with explained(self.device, f"allocating {nbytes} bytes"), suppress(cl.MemoryError):
                     has_bin = pool.alloc_size(pool.bin_number(size)) <= largest
                     new = partial(cl.Buffer, self.context, cl.mem_flags.READ_WRITE)
-                    buffer = pool.allocate(size) if has_bin else new(size)
-                    self._memory_queue.finish()  # the pool's new memory is made there
-                    return OpenCLMemory(nbytes, self.context, cast("cl.Buffer", buffer))
+                    buffer = cast("cl.Buffer", pool.allocate(size) if has_bin else new(size))
+                    memory = OpenCLMemory(nbytes, self.context, buffer)
+                    (self._pooled if has_bin else self._unpooled).add(memory)
+                    return memory
             while self._freed:  # until what works on it has ended, well or badly
                 time.sleep(0.0002)
                 self._drop_unused()
             pool.free_held()
-        raise failures.no_room(self.device, nbytes, pool.active_bytes)
+        raise failures.no_room(self.device, nbytes, self._held_bytes())
+
+    def _held_bytes(self) -> int:
+        """The size of all buffers that the driver made, also of those that are kept for later."""
+        unpooled = sum(one.nbytes for one in tuple(self._unpooled))  # others end at any moment
+        return self.pool.managed_bytes + unpooled
 
     def share(self, source: memoryview) -> OpenCLMemory | None:
         """The host's bytes, which a CPU's kernels read and write where they are."""
@@ -347,6 +364,8 @@ class OpenCLBackend:
         for memory in list(self._freed):
             if not all(ticket.done for ticket in self._freed.get(memory, (None, ()))[1]):
                 break
+            self._pooled.discard(memory)
+            self._unpooled.discard(memory)
             self._freed.pop(memory, None)
         if (
             self.pool.managed_bytes - self.pool.active_bytes
@@ -437,5 +456,6 @@ class OpenCLBackend:
             return
         for queue in (self.compute, self.upload_queue, self.download_queue):
             queue.finish()
-        self._freed.clear()
+        for memories in (self._freed, self._pooled, self._unpooled):
+            memories.clear()
         self.pool.stop_holding()

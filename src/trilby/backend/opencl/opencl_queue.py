@@ -80,7 +80,8 @@ class OpenCLQueue:
     """One in-order queue: `(event, number, what it does)` of each command not known to be over.
 
     What a command does is a text for errors. If it is a launch that asserts, or one that the driver
-    may compile for, two things follow: what finds the `assert` that failed, and the kernel's name.
+    may compile for, three things follow: what finds the `assert` that failed, the kernel's name,
+    and the events that the launch waits for.
     `moment` changes when prepared launches must be looked at again: memory was freed, the device
     closed, or the driver's queue is another. `compute` is the device's queue for launches.
 
@@ -206,17 +207,21 @@ class OpenCLQueue:
 
     def finish(self, last: int | None = None) -> None:
         """Return when a command is over, or else all are, well or badly."""
-        number = self.submitted if last is None else last
         compute = self.compute
         try:
-            while number > self.completed:
-                for event in self.pending(number):
-                    with suppress(cl.Error):  # the device is lost, as `completed` finds out
-                        wait_until_over(partial(_status, event, _STATUS), compute.tell_if_compiling)
+            self._poll(self.submitted if last is None else last)
         except BaseException:
             if compute.told_slow == compute.compiled_kernel():
                 compute.given_up = compute.told_slow
             raise
+
+    def _poll(self, number: int) -> None:
+        """Look at a command until it is over. Python 3.13 needs a function for this loop."""
+        when_slow = self.compute.tell_if_compiling
+        while number > self.completed:
+            for event in self.pending(number):
+                with suppress(cl.Error):  # the device is lost, as `completed` finds out
+                    wait_until_over(partial(_status, event, _STATUS), when_slow)
 
     def tell_slow(self, entry: str) -> None:
         """Say that the driver has been compiling a kernel for long."""
@@ -233,11 +238,14 @@ class OpenCLQueue:
             self.told_slow = entry
 
     def compiled_kernel(self) -> str:
-        """The kernel of the oldest command, if that is its first launch and has not begun."""
-        oldest = next(iter(self.events), None) if self.completed < self.submitted else None
-        if oldest is None or isinstance(oldest[-1], str):
-            return ""
-        return oldest[-1][2] if _status(oldest[-3], _STATUS) > _RUNNING else ""
+        """The kernel of the oldest command, if that is its first launch and could have begun."""
+        if self.completed < self.submitted:
+            with suppress(IndexError, cl.Error):  # another thread dropped it, or the device is lost
+                event, _, what = self.events[0][-3:]
+                _, _, entry, waits = ("", None, "", ()) if isinstance(what, str) else what
+                if all(_status(one, _STATUS) <= _COMPLETE for one in waits):
+                    return entry if _status(event, _STATUS) > _RUNNING else ""
+        return ""
 
     def times(self, number: int) -> Times | None:
         """What a command took; nothing where it was not measured."""
@@ -273,7 +281,7 @@ class OpenCLQueue:
     def _note_end(self, command: Any, status: int) -> None:
         """Remember how a command ended."""
         event, number, what = command[-3:]
-        what, find_failure, _ = (what, None, "") if isinstance(what, str) else what
+        what, find_failure = (what, None) if isinstance(what, str) else what[:2]
         try:
             if status != _COMPLETE:
                 event.wait()  # raises what OpenCL has to say
