@@ -22,8 +22,7 @@ import pyopencl as cl
 import trilby as tb
 from trilby import KernelContext, NDArray, NDRange, f32, i32
 from trilby.backend.base import Argument, Scalar
-from trilby.backend.opencl.opencl_device import OpenCLBackend
-from trilby.backend.opencl.opencl_memory import OpenCLMemory
+from trilby.backend.opencl.opencl_device import OpenCLBackend, OpenCLMemory
 from trilby.backend.registry import open_backend
 from trilby.data.dtypes import F32, I32
 from trilby.runtime.compile import analyse_kernel

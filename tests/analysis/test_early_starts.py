@@ -291,10 +291,19 @@ def a_chain_of_another(cc: ComputeContext, a: S32Array, b: S32Array, c: S32Array
     cc.dispatch(a.length, copy_to, b, a)
 
 
+@tb.compute
+def a_chain_by_two_names(cc: ComputeContext, a: S32Array, b: S32Array) -> None:
+    c = a
+    cc.dispatch(8, copy_to, a, b)
+    cc.dispatch(8, copy_to, b, c)
+    cc.dispatch(a.length, copy_to, c, b)
+
+
 @pytest.mark.parametrize(
     ("function", "expected"),
     [
         (a_chain, False),
+        (a_chain_by_two_names, True),
         (a_chain_that_reads_more, True),
         (a_chain_that_reads_twice, True),
         (a_chain_after_nothing_read, True),

@@ -321,3 +321,60 @@ def rows_long_enough(cc: ComputeContext, a: S32Array) -> None:
 @tb.compute
 def as_long_as_another(cc: ComputeContext, a: S32Array, b: S32Array) -> None:
     cc.dispatch(b.length, add_one, a)
+
+
+# -- numbers and tests of the host that are not the same
+
+
+@tb.kernel
+def wraps(kc: KernelContext, a: S32Array, n: i32) -> None:
+    if kc.x < a.length:
+        a.array[kc.x % n] = kc.x
+
+
+def thirds(n: int) -> int:
+    return n % 3
+
+
+@tb.compute
+def wraps_at_its_range(cc: ComputeContext, a: S32Array, b: S32Array) -> None:
+    cc.dispatch(b.length, wraps, a, b.length)
+
+
+@tb.compute
+def wraps_at_another_length(cc: ComputeContext, a: S32Array, b: S32Array, c: S32Array) -> None:
+    cc.dispatch(b.length, wraps, a, c.length)
+
+
+@tb.compute
+def wraps_at_another_call(cc: ComputeContext, a: S32Array, n: int) -> None:
+    cc.dispatch(a.length + thirds(n), wraps, a, a.length + thirds(n - 1))
+
+
+@tb.compute
+def wraps_at_a_later_number(cc: ComputeContext, a: S32Array, b: S32Array, n: int) -> None:
+    size = b.length + n
+    n = 0
+    cc.dispatch(size, wraps, a, b.length + n)
+
+
+@tb.compute
+def wraps_at_a_later_length(cc: ComputeContext, a: S32Array, b: S32Array, c: S32Array) -> None:
+    size = NDRange(b.length)
+    b = c
+    cc.dispatch(size, wraps, a, b.length)
+
+
+@tb.compute
+def perhaps_the_same_by_calls(cc: ComputeContext, a: S32Array, b: S32Array, n: int) -> None:
+    source = a if thirds(n) else b
+    target = b if thirds(n + 1) else a
+    cc.dispatch(a.length, shift_guarded, source, target)
+
+
+@tb.compute
+def perhaps_the_same_later(cc: ComputeContext, a: S32Array, b: S32Array, n: int) -> None:
+    source = a if n else b
+    n = n - 1
+    target = b if n else a
+    cc.dispatch(a.length, shift_guarded, source, target)

@@ -90,6 +90,7 @@ def test_a_comment_with_another_id_silences_nothing() -> None:
         programs.never_the_same,
         programs.takes_turns_by_names,
         programs.rows_long_enough,
+        programs.wraps_at_its_range,
     ],
 )
 def test_dispatches_that_fit(function: Compute[..., object]) -> None:
@@ -107,6 +108,10 @@ def test_dispatches_that_fit(function: Compute[..., object]) -> None:
         (programs.twice_from_a_list, "race-read-write"),
         (programs.hands_on_twice, "race-read-write"),
         (programs.rows_too_short, "race-write-write"),
+        (programs.wraps_at_another_length, "race-write-write"),
+        (programs.wraps_at_another_call, "race-write-write"),
+        (programs.wraps_at_a_later_number, "race-write-write"),
+        (programs.wraps_at_a_later_length, "race-write-write"),
     ],
 )
 def test_dispatches_that_do_not(function: Compute[..., object], lint: str) -> None:
@@ -116,8 +121,16 @@ def test_dispatches_that_do_not(function: Compute[..., object], lint: str) -> No
     assert any(where.line > 0 for where in report.of(lint)[0].others)
 
 
-def test_two_arguments_that_may_be_one_buffer() -> None:
-    report = tb.lint(programs.perhaps_the_same)
+@pytest.mark.parametrize(
+    "function",
+    [
+        programs.perhaps_the_same,
+        programs.perhaps_the_same_by_calls,
+        programs.perhaps_the_same_later,
+    ],
+)
+def test_two_arguments_that_may_be_one_buffer(function: Compute[..., object]) -> None:
+    report = tb.lint(function)
     (finding,) = report.of("race-read-write")
     assert report.verdict == "unknown"
     assert finding.message.startswith("if `a` and `b` are one buffer here: work item ")

@@ -170,7 +170,7 @@ def common_indices(left: MemoryAccess, right: MemoryAccess) -> int | None:
 
 
 class BufferChoice(NamedTuple):
-    """One of two buffers, by a test; without one both are the same."""
+    """One of two buffers, by a test of names; None is a test that may give something else later."""
 
     test: str | None
     then: object
@@ -186,7 +186,8 @@ class BufferChoice(NamedTuple):
 class HostBuffers:
     """Names the buffers of one compute function; `same` are parameters that are another one.
 
-    `inits` has what the names are that are set once, `changed` those that are set again.
+    `inits` has what the names are that are set once, `changed` those that are set again, `stored`
+    those of them that are no target of a loop alone.
     """
 
     def __init__(self, func: Func, same: Mapping[str, str] | None = None) -> None:
@@ -194,12 +195,11 @@ class HostBuffers:
         self.same = same or {}
         self.made = {op.result: op for op in ops if op.result is not None}
         self.names = {op.value: op.name for op in ops if isinstance(op, Var)}
-        self.changed: set[str] = set()
+        self.stored = {self.names.get(op.var, "") for op in ops if isinstance(op, VarStore)}
         for op in ops:
-            if isinstance(op, VarStore):
-                self.changed.add(self.names.get(op.var, ""))
-            elif isinstance(op, HostFor | HostRun | HostWith):
-                self.changed.update(op.sets)
+            self.stored.update(op.sets if isinstance(op, HostRun | HostWith) else ())
+        loops = (op for op in ops if isinstance(op, HostFor))
+        self.changed = self.stored.union(*(op.sets for op in loops))
         variables = (op for op in ops if isinstance(op, Var) and op.init)
         self.inits = {op.name: op.init[0] for op in variables if op.name not in self.changed}
 
@@ -238,7 +238,9 @@ class HostBuffers:
         node = self.tree(op)
         if not isinstance(node, ast.IfExp) or not isinstance(op, HostValue):
             return BufferChoice(None, self.key(value), self.key(value))
-        test = source_of(node.test) if plain_names(node.test) is not None else ""
+        names = plain_names(node.test)
+        is_steady = names is not None and self.stored.isdisjoint(names)
+        test = source_of(node.test) if is_steady else None
         return BufferChoice(test, self._arm(node.body, op), self._arm(node.orelse, op))
 
     def _arm(self, node: ast.expr, op: HostValue) -> object:
@@ -282,8 +284,7 @@ def in_kernel(number: Expr, terms: Terms, parameters: Mapping[object, int]) -> E
         return terms.make("constant", (), number.what, I32)
     key = _parameter_length(number, parameters)
     if key is None:
-        what = _buffer_length(number)[1] if number.op == "length" else number.what
-        return terms.make("scalar", (), ("host", str(what)), I32)
+        return terms.make("scalar", (), ("host", number.number), I32)
     return terms.make("length" if isinstance(key[1], str) else "extent", (), key, I32)
 
 
@@ -343,11 +344,14 @@ class HostNumbers:
         init = self.buffers.inits.get(name)
         if init is None and name in self.constants and name not in self.buffers.names.values():
             return self.terms.constant(self.constants[name], I32)
-        found = self._leaf("name", name) if init is None else self.number(init)
-        lengths = (leaf for leaf in leaves_of((found,)) if leaf.op == "length")
-        if any(_buffer_length(leaf)[0] in self.buffers.changed for leaf in lengths):
-            return self._leaf("name", name)  # the name was another buffer's then
-        return found
+        return self._leaf("name", name) if init is None else self._lasting(name, self.number(init))
+
+    def _lasting(self, what: object, number: Expr) -> Expr:
+        """A number that was computed earlier; a leaf where a name in it may be another one now."""
+        leaves = leaves_of((number,))
+        names = {_buffer_length(leaf)[0] if leaf.op == "length" else leaf.what for leaf in leaves}
+        changed = self.buffers.changed
+        return number if changed.isdisjoint(names) else self._leaf("name", what)
 
     def _read(self, node: ast.expr | None, op: HostValue) -> Expr:
         match node:
@@ -369,7 +373,9 @@ class HostNumbers:
                 number = number_of(node)
                 if number is not None:
                     return self.terms.constant(number, I32)
-                return self._leaf("name", source_of(node) if plain_names(node) else "")
+                names = plain_names(node)
+                is_steady = names is not None and self.buffers.changed.isdisjoint(names)
+                return self._leaf("name", source_of(node) if is_steady else id(node))
 
     # -- ranges
 
@@ -377,8 +383,13 @@ class HostNumbers:
         """The range of a dispatch, axis by axis, and its groups, where they are asked for."""
         op = self.buffers.made.get(value)
         if isinstance(op, VarLoad):
-            init = self.buffers.inits.get(self.buffers.names.get(op.var, "?"))
-            return self.sizes(init) if init is not None else ((self.number(value),), ())
+            name = self.buffers.names.get(op.var, "?")
+            init = self.buffers.inits.get(name)
+            if init is None:
+                return (self.number(value),), ()
+            sizes, groups = self.sizes(init)
+            names = [name] if len(sizes) == 1 else [f"{name}[{axis}]" for axis in range(len(sizes))]
+            return tuple(map(self._lasting, names, sizes)), groups
         if not isinstance(op, HostValue):
             return (self.number(value),), ()
         node = self.buffers.tree(op)

@@ -206,7 +206,7 @@ def test_a_generator_that_was_edited_is_another(
     package = tmp_path / "trilby"
     for folder in FOLDERS:
         (package / folder).mkdir(parents=True, exist_ok=True)
-    file = package / "codegen" / "llvm" / "loops.py"
+    file = package / "codegen" / "llvm" / "control_flow.py"
     file.write_text("before", "utf-8")
     monkeypatch.setattr(modules, "__file__", str(package / "backend" / "native" / "modules.py"))
     first = generator()

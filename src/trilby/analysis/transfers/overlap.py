@@ -48,7 +48,12 @@ def _can_overlap(func: Func, closure: ComputeClosure) -> bool:
         return False
     if not all(map(_only_launches, ops)):
         return True
-    variables = {op.value: op.var for op in ops if isinstance(op, VarLoad)}
+    variables: dict[Value, Value] = {}  # by their names, and by what was loaded from them
+    for op in ops:
+        if isinstance(op, VarLoad):
+            variables[op.value] = variables.get(op.var, op.var)
+        elif isinstance(op, Var) and op.init and op.init[0] in variables:  # `b = a`
+            variables[op.value] = variables[op.init[0]]
     read, written = set[Value | None](), set[Value | None]()
     for number, op in enumerate(op for op in ops if isinstance(op, Dispatch)):
         modes = {access.name: access.whole for access in closure.access[op.kernel].parameters}
