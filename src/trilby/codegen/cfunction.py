@@ -19,7 +19,7 @@ from trilby.codegen.value_uses import all_blocks, count_uses
 from trilby.data.dtypes import ScalarType, Type
 from trilby.data.schema import BufferType, NDArrayType, StructType, sizes_of
 from trilby.dataclass import dataclass
-from trilby.model.op import Block, Func, Op, blocks, operands, walk
+from trilby.model.op import Block, Func, Op, operands, walk
 from trilby.model.ops.core import Var, VarLoad, VarStore
 from trilby.model.value import KERNEL_CONTEXT, NONE, RefType, Value, space_of
 from trilby.source import Location
@@ -54,7 +54,7 @@ def uses_of(function: Func) -> ValueUses:
 
 def _steady(block: Block) -> Iterator[Value]:
     """The contents read in a block whose variable is not set before they are used last."""
-    inside = [tuple(_with_inner(op)) for op in block.ops]
+    inside = [tuple(walk(Block((op,)))) for op in block.ops]
     used = [{value for op in ops for value in operands(op)} for ops in inside]
     stored = [{op.var for op in ops if isinstance(op, VarStore)} for ops in inside]
     for start, op in enumerate(block.ops):
@@ -66,12 +66,6 @@ def _steady(block: Block) -> Iterator[Value]:
         end = last if isinstance(block.ops[last], VarStore) else last + 1
         if not any(op.var in stored[n] for n in range(start + 1, end)):
             yield op.result
-
-
-def _with_inner(op: Op) -> Iterator[Op]:
-    yield op
-    for inner in blocks(op):
-        yield from walk(inner)
 
 
 # ---------------------------------------------------------------------------------------- cfunction

@@ -31,7 +31,6 @@ from trilby.model.ops.debug import Assert, Print, texts_of
 from trilby.model.ops.grid import Barrier, Grid
 from trilby.model.ops.structs import Pack, Unpack
 from trilby.model.value import NONE, RefType, Value, VarType, space_of
-from trilby.source import Location
 
 FAILED = "report_failure"
 
@@ -123,7 +122,10 @@ def _call(writer: CFunctionWriter, op: Call) -> None:
         writer.line(f"{text};", op.location)
     else:
         writer.bind(op.result, text, op.location)
-    _after_call(writer, op.callee, op.location)
+    if op.callee in writer.module.asserting and not writer.module.waits:
+        # Where an `assert` failed in a helper, its callers go no further either. Work items that
+        # wait for each other go on to the end, since the others wait for them.
+        writer.line(f"if ({writer.context}->failed) {_leave(writer)}", op.location)
 
 
 def _return(writer: CFunctionWriter, op: Return) -> None:
@@ -380,15 +382,6 @@ def _assert(writer: CFunctionWriter, op: Assert) -> None:
     report = f"{FAILED}({writer.context}, {len(module.asserts)});"
     leave = "" if module.waits else f" {_leave(writer)}"
     writer.line(f"if (!{condition.within(UNARY)}) {{ {report}{leave} }}", op.location)
-
-
-def _after_call(writer: CFunctionWriter, callee: str, location: Location) -> None:
-    """Where an `assert` failed in a helper, its callers go no further either.
-
-    Work items that wait for each other go on to the end, since the others wait for them.
-    """
-    if callee in writer.module.asserting and not writer.module.waits:
-        writer.line(f"if ({writer.context}->failed) {_leave(writer)}", location)
 
 
 def _leave(writer: CFunctionWriter) -> str:

@@ -296,14 +296,6 @@ class Ir:
         """A number as a vector."""
         return Lanes(number.kind, self.spread(number), None)
 
-    def with_stride(self, number: Lanes, stride: Stride) -> Lanes:
-        """A number as the analysis sees it."""
-        if number.stride == stride:
-            return number
-        if stride is not None:
-            raise TypeError((number, stride))
-        return self.varying(number)
-
     def in_lane(self, kind: str, vector: str, index: str) -> str:
         """One number of a vector: `in_lane("float", "%v1", "i64 3")`."""
         return self.let(f"extractelement {self.vector(kind)} {vector}, {index}")

@@ -4,7 +4,6 @@ from collections.abc import Callable, Mapping, Sequence
 
 from trilby.codegen.checked_types import scalar
 from trilby.codegen.llvm.arithmetic import compared, rounded
-from trilby.codegen.llvm.formulas.math_formulas import function_of, has_formula
 from trilby.codegen.llvm.ir import BIT, Lanes, of_kind
 from trilby.codegen.llvm.writer import KernelWriter
 from trilby.data.dtypes import ScalarType
@@ -117,6 +116,11 @@ def computed(writer: KernelWriter, function: str, args: Sequence[Lanes]) -> Lane
 
 def _function(writer: KernelWriter, function: str, args: Sequence[Lanes]) -> Lanes:
     """A function that LLVM does not have: a formula, or the C library's."""
+    from trilby.codegen.llvm.formulas.math_formulas import (  # noqa: PLC0415 -- few kernels need it
+        function_of,
+        has_formula,
+    )
+
     kind = args[0].kind
     name = f"{_C_NAMES.get(function, function)}{'f' if kind == 'float' else ''}"
     taken = ", ".join(kind for _ in args)

@@ -35,11 +35,6 @@ class FloatKind:
         """Below this, the third power of a number is nothing beside it."""
         return 2.0 ** -(self.fraction // 2 + 2)
 
-    def nearest(self, number: float) -> float:
-        """A number of this type."""
-        code = "d" if self.bits == 64 else "f"
-        return float(struct.unpack(code, struct.pack(code, number))[0])
-
     def bit_pattern(self, number: float) -> int:
         """The bits of a number."""
         codes = ("d", "q") if self.bits == 64 else ("f", "i")
@@ -60,6 +55,15 @@ def _instruction(form: str, kind: str = "") -> Callable[..., Lanes]:
     return method
 
 
+def _intrinsic(name: str) -> Callable[..., Lanes]:
+    """A method for an intrinsic of LLVM: `f.root(x)`."""
+
+    def method(f: "Formula", *numbers: Lanes) -> Lanes:
+        return f.ir.call(name, numbers)
+
+    return method
+
+
 class Formula:
     """The body of a function of vectors while it is written."""
 
@@ -69,7 +73,7 @@ class Formula:
 
     def of(self, number: float) -> Lanes:
         """A constant."""
-        return of_kind(self.kind.nearest(number), self.kind.name)
+        return of_kind(number, self.kind.name)
 
     def whole(self, number: int) -> Lanes:
         """A constant of bits."""
@@ -82,22 +86,14 @@ class Formula:
     mul = _instruction("fmul {t} {0}, {1}")
     div = _instruction("fdiv {t} {0}, {1}")
     negated = _instruction("fneg {t} {0}")
+    magnitude = _intrinsic("fabs")
+    root = _intrinsic("sqrt")
+    signed = _intrinsic("copysign")
+    """A magnitude with the sign of another number: `f.signed(x, y)`."""
 
     def fma(self, a: Lanes, b: Lanes, c: Lanes) -> Lanes:
         """`a * b + c`, rounded once."""
         return self.ir.call("fma", [self.ir.varying(part) for part in (a, b, c)])
-
-    def magnitude(self, number: Lanes) -> Lanes:
-        """`abs(number)`."""
-        return self.ir.call("fabs", [number])
-
-    def root(self, number: Lanes) -> Lanes:
-        """The square root."""
-        return self.ir.call("sqrt", [number])
-
-    def signed(self, magnitude: Lanes, sign: Lanes) -> Lanes:
-        """A magnitude with the sign of another number."""
-        return self.ir.call("copysign", [magnitude, sign])
 
     def polynomial(self, table: Mapping[str, Sequence[float]], x: Lanes) -> Lanes:
         """The sum of coefficients times powers of `x`."""
