@@ -64,7 +64,7 @@ def _braces(writer: CFunctionWriter, block: Block) -> None:
 def _var(writer: CFunctionWriter, op: Var) -> None:
     var = op.value
     content = op.init[0] if op.init else None
-    is_named = content in writer.bound and content in writer.uses.names
+    is_named = content in writer.bound and content in writer.variable_names
     if content is not None and is_named and not writer.sizes_with.get(content):
         writer.texts[var] = writer.texts[content]  # nobody else uses it: it is the variable
         return
@@ -84,7 +84,7 @@ def _var_load(writer: CFunctionWriter, op: VarLoad) -> None:
     if op.var in writer.sizes_with:
         writer.sizes_with[op.value] = writer.sizes_with[op.var]
     text = Text(name, reads=frozenset({op.var}))
-    if op.value in writer.uses.steady:
+    if op.value in writer.steady:
         writer.give_anywhere(op, text)
     else:
         writer.give(op, text)
@@ -118,7 +118,7 @@ def _call(writer: CFunctionWriter, op: Call) -> None:
         writer.give(op, text)
         return
     writer.before_change(MEMORY)
-    if op.result is None or not writer.uses.count[op.result]:
+    if op.result is None or not writer.use_count[op.result]:
         writer.line(f"{text};", op.location)
     else:
         writer.bind(op.result, text, op.location)
