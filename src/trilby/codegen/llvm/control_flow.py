@@ -226,7 +226,7 @@ def short_circuit(writer: KernelWriter, op: AndThen | OrElse) -> None:
     first = goes_on = writer.take(op.first)
     otherwise = of_kind(isinstance(op, OrElse), BIT)
     if isinstance(op, OrElse):
-        goes_on = writer.apply("xor {t} {0}, {1}", [first, of_kind(1, BIT)])
+        goes_on = writer.apply("xor", [first, of_kind(1, BIT)])
     splits = op in writer.shapes.divergent
     if is_short(op.rest, writer.shapes, loads=splits):
         mask = _split(writer, goes_on)[0] if splits else writer.mask
@@ -340,7 +340,7 @@ def for_(writer: KernelWriter, op: For) -> None:
     def test() -> Lanes:
         begin()
         for turn in writer.read(turns):
-            return writer.apply("icmp ult {t} {0}, {1}", [turn, total], BIT)
+            return writer.apply("icmp ult", [turn, total], BIT)
         order = "lt" if step.literal == 1 else "gt"
         return compared(writer, order, type_, [writer.take(item), stop])
 
@@ -434,7 +434,7 @@ def trips(writer: KernelWriter, type_: ScalarType, start: Lanes, stop: Lanes, st
     if type_.kind != "int" or (step.literal is not None and step.literal > 0):
         return up
     zero = of_kind(0, start.kind)
-    back = writer.apply("sub {t} {1}, {0}", [step, zero])
+    back = writer.apply("sub", [zero, step])
     down = _upwards(writer, type_, stop, start, back)
     falls = compared(writer, "lt", type_, [step, zero])
     return writer.select(falls, down, up)
@@ -445,12 +445,12 @@ def _upwards(
 ) -> Lanes:
     """The turns from `low` up to `high` by a step that is taken as positive."""
     zero, one = of_kind(0, low.kind), of_kind(1, low.kind)
-    is_zero = writer.apply("icmp eq {t} {0}, {1}", [step, zero], BIT)
+    is_zero = writer.apply("icmp eq", [step, zero], BIT)
     divisor = step if step.literal else writer.select(is_zero, one, step)
-    distance = writer.apply("sub {t} {0}, {1}", [high, low])
-    last = writer.apply("sub {t} {0}, {1}", [distance, one])
-    whole = writer.apply("udiv {t} {0}, {1}", [last, divisor])
-    count = writer.apply("add {t} {0}, {1}", [whole, one])
+    distance = writer.apply("sub", [high, low])
+    last = writer.apply("sub", [distance, one])
+    whole = writer.apply("udiv", [last, divisor])
+    count = writer.apply("add", [whole, one])
     rises = compared(writer, "lt", type_, [low, high])
     runs = rises if step.literal else writer.select(is_zero, of_kind(0, BIT), rises)
     return writer.select(runs, count, zero)

@@ -426,7 +426,7 @@ def _for(group: GroupVectors, op: For) -> None:
     def test() -> str:
         writer.values[op.body.params[0]] = writer.read(counter)
         (turn,) = writer.read(turns)
-        return writer.apply("icmp ult {t} {0}, {1}", [turn, total], BIT).text
+        return writer.apply("icmp ult", [turn, total], BIT).text
 
     def advance() -> None:
         for slots, distance in ((counter, step), (turns, of_kind(1, start.kind))):
