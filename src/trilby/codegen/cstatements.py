@@ -266,7 +266,12 @@ def _ternary(writer: CFunctionWriter, op: Ternary) -> None:
     if not any(lines for lines, _ in arms) and not sizes_of(op.value.type):
         writer.give(op, choice(condition, arms[0][1][0], arms[1][1][0]))
         return
-    names = _result_variables(writer, op)
+    value = op.value
+    name = writer.variable(value)
+    own = f"{writer.module.value_type(value.type)}{name}"
+    for declaration in (own, *cexpressions.size_variables(writer, value, value.type, name)):
+        writer.line(f"{declaration};", op.location)
+    names = [name, *(size.text for size in writer.sizes_with[value].values())]
     writer.line(f"if ({condition}) {{", op.location)
     _assign_arm(writer, op, names, arms[0])
     writer.line("} else {")
@@ -283,15 +288,6 @@ def _arm(writer: CFunctionWriter, block: Block) -> tuple[list[Line], list[Text]]
     """The lines that an arm needs, and the texts of its value."""
     with writer.captured() as lines, writer.indented():
         return lines, _yielded(writer, block)
-
-
-def _result_variables(writer: CFunctionWriter, op: Op) -> list[str]:
-    value = op.value
-    name = writer.variable(value)
-    own = f"{writer.module.value_type(value.type)}{name}"
-    for declaration in (own, *cexpressions.size_variables(writer, value, value.type, name)):
-        writer.line(f"{declaration};", op.location)
-    return [name, *(size.text for size in writer.sizes_with[value].values())]
 
 
 def _assign_arm(

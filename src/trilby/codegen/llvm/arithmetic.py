@@ -140,10 +140,10 @@ def _divided(
     is_plain = type_.kind == "uint" or (spans[0].low >= 0 and spans[1].low > 0)
     is_fit = number not in {0, -1}
     zero, one = of_kind(0, left.kind), of_kind(1, left.kind)
-    is_zero = _equals(writer, right, zero)
+    is_zero = writer.apply("icmp eq", [right, zero], BIT)
     is_unfit, is_minus_one = is_zero, None
     if not is_plain:
-        is_minus_one = _equals(writer, right, of_kind(-1, left.kind))
+        is_minus_one = writer.apply("icmp eq", [right, of_kind(-1, left.kind)], BIT)
         is_unfit = writer.apply("or", [is_zero, is_minus_one])
     divisor = right if is_fit else writer.select(is_unfit, one, right)
     quotient = _cut_quotient(writer, type_, left, divisor, is_plain=is_plain)
@@ -165,10 +165,6 @@ def _divided(
     negated = writer.apply("sub", [zero, left])
     found = writer.select(is_zero, zero, found)
     return found if is_minus_one is None else writer.select(is_minus_one, negated, found)
-
-
-def _equals(writer: KernelWriter, left: Lanes, right: Lanes) -> Lanes:
-    return writer.apply("icmp eq", [left, right], BIT)
 
 
 def _cut_quotient(
@@ -242,17 +238,13 @@ def converted(ir: Ir, number: Lanes, source: ScalarType, target: ScalarType) -> 
     if source is target:
         return number
     if target is BOOL:
-        return _truth(ir, number, source)
+        test = "fcmp une" if source.is_float else "icmp ne"
+        return ir.apply(test, [number, of_kind(0, number.kind)], BIT)
     if target.is_float:
         return _as_float(ir, number, source, target)
     if source.is_float:
         return _cut(ir, number, target)
     return _resized(ir, number, source, target)
-
-
-def _truth(ir: Ir, number: Lanes, source: ScalarType) -> Lanes:
-    test = "fcmp une" if source.is_float else "icmp ne"
-    return ir.apply(test, [number, of_kind(0, number.kind)], BIT)
 
 
 def _resized(ir: Ir, number: Lanes, source: ScalarType, target: ScalarType) -> Lanes:

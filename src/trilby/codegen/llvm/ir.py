@@ -318,31 +318,30 @@ class Ir:
         return Lanes(kind, made, stride)
 
     def call_symbol(
-        self, symbol: str, args: Sequence[Lanes], kind: str = "", extra: str = ""
+        self, symbol: str, args: Sequence[Lanes], kind: str = "", extra: str = "", flags: str = ""
     ) -> Lanes:
         """A call of a function of lanes by its symbol; `extra` is one more argument."""
         kind = kind or args[0].kind
         stride, type_, texts = self._operands(args)
         given = ", ".join([*(f"{type_} {text}" for text in texts), *([extra] if extra else [])])
-        made = self.let(f"call {self.type_of(stride, kind)} {symbol}({given})")
+        made = self.let(f"call{flags} {self.type_of(stride, kind)} {symbol}({given})")
         return Lanes(kind, made, stride)
 
     def _operands(self, args: Sequence[Lanes]) -> tuple[Stride, str, list[str]]:
         """The step of a result, and the type and the texts of what it is computed from."""
-        stride = 0 if all(arg.is_uniform for arg in args) else None
+        stride = alike([arg.stride for arg in args])
         texts = [arg.text if stride == 0 else self.spread(arg) for arg in args]
         return stride, self.type_of(stride, args[0].kind), texts
 
     def call(self, name: str, args: Sequence[Lanes], extra: str = "") -> Lanes:
         """A call of an LLVM intrinsic that works lane by lane: `call("sqrt", [x])`."""
-        stride, type_, texts = self._operands(args)
-        suffix = self.suffix(args[0].kind, stride)
+        kind, stride = args[0].kind, alike([arg.stride for arg in args])
+        type_ = self.type_of(stride, kind)
         taken = ", ".join([type_ for _ in args] + (["i1"] if extra else []))
-        symbol = f"@llvm.{name}.{suffix}"
+        symbol = f"@llvm.{name}.{self.suffix(kind, stride)}"
         self.declare(f"declare {type_} {symbol}({taken})")
-        given = ", ".join([*(f"{type_} {text}" for text in texts), *([extra] if extra else [])])
-        flags = self.flags if args[0].kind in {"float", "double"} else ""
-        return Lanes(args[0].kind, self.let(f"call{flags} {type_} {symbol}({given})"), stride)
+        flags = self.flags if kind in {"float", "double"} else ""
+        return self.call_symbol(symbol, args, extra=extra, flags=flags)
 
     def intrinsic(self, result: str, name: str, *args: tuple[str, str]) -> str:
         """A call of any LLVM intrinsic, with the type and the text of each argument.

@@ -12,7 +12,7 @@ from trilby.codegen.checked_types import expect
 from trilby.codegen.llvm.ir import axes_of, stored_kind
 from trilby.codegen.llvm.regions import leaves_outwards
 from trilby.codegen.value_uses import all_blocks
-from trilby.data.dtypes import ScalarType, Type
+from trilby.data.dtypes import I32, I64, ScalarType
 from trilby.data.layout import fixed_offsets, member_offset
 from trilby.data.schema import (
     INDEX,
@@ -124,7 +124,9 @@ class _Places:
         self._numbers[value] = self._known.setdefault(described, len(self._known))
         if isinstance(op, Constant) and isinstance(op.literal, int):
             self._literals[value] = op.literal
-        if isinstance(op, arith.Add | arith.Sub) and _counts(value.type):
+        # Indices of 32 bits and more are outside of every array where they wrap.
+        is_index = value.type in {I32, I64}
+        if isinstance(op, arith.Add | arith.Sub) and is_index:
             self._sum(op, value)
 
     def _sum(self, op: arith.Add | arith.Sub, value: Value) -> None:
@@ -165,8 +167,3 @@ class _Places:
         type_ = expect(ScalarType, type_at(pointee(op.base.type), op.path))
         space = space_of(op.base.type)
         return _BytePlace(tuple(root), offset, type_.size, stored_kind(type_), space)
-
-
-def _counts(type_: Type) -> bool:
-    """Whether indices of a type are outside of every array where they wrap."""
-    return isinstance(type_, ScalarType) and type_.kind == "int" and type_.bits >= 32
