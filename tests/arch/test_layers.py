@@ -46,7 +46,7 @@ LATE_IMPORTS = {
     "trilby.backend.native.toolchain": "LLVM is loaded when there is something to compile",
     "trilby.backend.work_memory": "Windows has no `resource`",
     "trilby.cli": "a command loads only what it needs",
-    "trilby.codegen.llvm": "a kernel loads what its ops need",
+    "trilby.codegen.llvm.mathematics": "few kernels need a formula",
     "trilby.model.rules": "many kernels have no math",
     "trilby.reflect.expressions": "what can be called is loaded by kernels with calls",
     "trilby.reflect.kernels": "few kernels have raw code",

@@ -504,7 +504,7 @@ def atomic(writer: CFunctionWriter, op: AtomicUpdate | CompareExchange) -> None:
     type_, space = scalar(op.operand.type), space_of(op.base.type)
     name = writer.module.call(writer.module.dialect.atomics(change, type_, space))
     text = f"{name}({address(where)}, {', '.join(map(str, given))})"
-    if not writer.uses.count[op.value]:
+    if not writer.use_count[op.value]:
         writer.line(f"{text};", op.location)
     else:
         writer.bind(op.value, Text(text), op.location)

@@ -5,7 +5,6 @@ is used once, in the same block, waits as a piece of text until its use takes it
 statement that could change what a waiting text reads first makes it a variable.
 """
 
-from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import field
@@ -19,7 +18,7 @@ from trilby.codegen.value_uses import all_blocks, count_uses
 from trilby.data.dtypes import ScalarType, Type
 from trilby.data.schema import BufferType, NDArrayType, StructType, sizes_of
 from trilby.dataclass import dataclass
-from trilby.model.op import Block, Func, Op, blocks, operands, walk
+from trilby.model.op import Block, Func, Op, operands, walk
 from trilby.model.ops.core import Var, VarLoad, VarStore
 from trilby.model.value import KERNEL_CONTEXT, NONE, RefType, Value, space_of
 from trilby.source import Location
@@ -27,34 +26,9 @@ from trilby.source import Location
 # --------------------------------------------------------------------------------------------- uses
 
 
-@dataclass(frozen=True, slots=True)
-class ValueUses:
-    """How often each value is used, and whether only in the block that makes it.
-
-    `names` has the variable that a value begins, where that is its only use. `steady` are the
-    contents of variables that do not change before their last use: the variable can stand for
-    them wherever they are used.
-    """
-
-    count: Counter[Value]
-    elsewhere: set[Value]
-    names: dict[Value, str]
-    steady: frozenset[Value]
-
-
-def uses_of(function: Func) -> ValueUses:
-    """Count the uses of every value of a function."""
-    count, elsewhere = count_uses(function)
-    variables = (op for op in walk(function.body) if isinstance(op, Var))
-    names = {value: op.name for op in variables for value in op.init}
-    once = {v: n for v, n in names.items() if count[v] == 1 and v not in elsewhere}
-    steady = frozenset(value for block in all_blocks(function.body) for value in _steady(block))
-    return ValueUses(count, elsewhere, once, steady)
-
-
 def _steady(block: Block) -> Iterator[Value]:
     """The contents read in a block whose variable is not set before they are used last."""
-    inside = [tuple(_with_inner(op)) for op in block.ops]
+    inside = [tuple(walk(Block((op,)))) for op in block.ops]
     used = [{value for op in ops for value in operands(op)} for ops in inside]
     stored = [{op.var for op in ops if isinstance(op, VarStore)} for ops in inside]
     for start, op in enumerate(block.ops):
@@ -66,12 +40,6 @@ def _steady(block: Block) -> Iterator[Value]:
         end = last if isinstance(block.ops[last], VarStore) else last + 1
         if not any(op.var in stored[n] for n in range(start + 1, end)):
             yield op.result
-
-
-def _with_inner(op: Op) -> Iterator[Op]:
-    yield op
-    for inner in blocks(op):
-        yield from walk(inner)
 
 
 # ---------------------------------------------------------------------------------------- cfunction
@@ -138,7 +106,14 @@ class CFunctionWriter:
         self.module = module
         self.function = function
         self.names = module.names.inner_scope()
-        self.uses = uses_of(function)
+        self.use_count, self.used_elsewhere = count_uses(function)
+        variables = (op for op in walk(function.body) if isinstance(op, Var))
+        names = {value: op.name for op in variables for value in op.init}
+        self.variable_names = {v: n for v, n in names.items() if self.is_used_once(v)}
+        """The Python variable that a value begins, where that is its only use."""
+        self.steady = {value for block in all_blocks(function.body) for value in _steady(block)}
+        """Contents of variables that do not change before their last use, so that the variable can
+        stand for them wherever they are used."""
         self.spans = Spans(function)
         self.texts: dict[Value, Text] = {}
         self.sizes_with: dict[Value, dict[str, Text]] = {}
@@ -180,6 +155,10 @@ class CFunctionWriter:
 
     # -- values -----------------------------------------------------------------------
 
+    def is_used_once(self, value: Value) -> bool:
+        """Whether a value is used once, in the block that makes it."""
+        return self.use_count[value] == 1 and value not in self.used_elsewhere
+
     def take(self, value: Value) -> Text:
         """The text of a value at its use."""
         if value in self.waiting:
@@ -193,9 +172,9 @@ class CFunctionWriter:
     def give(self, op: Op, text: Text) -> None:
         """Take note of the text of a pure op's result."""
         value = op.value
-        if not self.uses.count[value]:
+        if not self.use_count[value]:
             return
-        if self.uses.count[value] == 1 and value not in self.uses.elsewhere:
+        if self.is_used_once(value):
             self.waiting[value] = text, op.location
         else:
             self.bind(value, text, op.location)
@@ -219,7 +198,7 @@ class CFunctionWriter:
 
     def variable(self, value: Value) -> str:
         """A name for a result: that of the Python variable it is for, if there is one."""
-        name = self.names.fresh(self.uses.names.get(value) or value.hint or "t")
+        name = self.names.fresh(self.variable_names.get(value) or value.hint or "t")
         self.texts[value] = Text(name)
         self.bound.add(value)
         return name

@@ -31,7 +31,6 @@ from trilby.model.ops.debug import Assert, Print, texts_of
 from trilby.model.ops.grid import Barrier, Grid
 from trilby.model.ops.structs import Pack, Unpack
 from trilby.model.value import NONE, RefType, Value, VarType, space_of
-from trilby.source import Location
 
 FAILED = "report_failure"
 
@@ -65,7 +64,7 @@ def _braces(writer: CFunctionWriter, block: Block) -> None:
 def _var(writer: CFunctionWriter, op: Var) -> None:
     var = op.value
     content = op.init[0] if op.init else None
-    is_named = content in writer.bound and content in writer.uses.names
+    is_named = content in writer.bound and content in writer.variable_names
     if content is not None and is_named and not writer.sizes_with.get(content):
         writer.texts[var] = writer.texts[content]  # nobody else uses it: it is the variable
         return
@@ -85,7 +84,7 @@ def _var_load(writer: CFunctionWriter, op: VarLoad) -> None:
     if op.var in writer.sizes_with:
         writer.sizes_with[op.value] = writer.sizes_with[op.var]
     text = Text(name, reads=frozenset({op.var}))
-    if op.value in writer.uses.steady:
+    if op.value in writer.steady:
         writer.give_anywhere(op, text)
     else:
         writer.give(op, text)
@@ -119,11 +118,14 @@ def _call(writer: CFunctionWriter, op: Call) -> None:
         writer.give(op, text)
         return
     writer.before_change(MEMORY)
-    if op.result is None or not writer.uses.count[op.result]:
+    if op.result is None or not writer.use_count[op.result]:
         writer.line(f"{text};", op.location)
     else:
         writer.bind(op.result, text, op.location)
-    _after_call(writer, op.callee, op.location)
+    if op.callee in writer.module.asserting and not writer.module.waits:
+        # Where an `assert` failed in a helper, its callers go no further either. Work items that
+        # wait for each other go on to the end, since the others wait for them.
+        writer.line(f"if ({writer.context}->failed) {_leave(writer)}", op.location)
 
 
 def _return(writer: CFunctionWriter, op: Return) -> None:
@@ -264,7 +266,12 @@ def _ternary(writer: CFunctionWriter, op: Ternary) -> None:
     if not any(lines for lines, _ in arms) and not sizes_of(op.value.type):
         writer.give(op, choice(condition, arms[0][1][0], arms[1][1][0]))
         return
-    names = _result_variables(writer, op)
+    value = op.value
+    name = writer.variable(value)
+    own = f"{writer.module.value_type(value.type)}{name}"
+    for declaration in (own, *cexpressions.size_variables(writer, value, value.type, name)):
+        writer.line(f"{declaration};", op.location)
+    names = [name, *(size.text for size in writer.sizes_with[value].values())]
     writer.line(f"if ({condition}) {{", op.location)
     _assign_arm(writer, op, names, arms[0])
     writer.line("} else {")
@@ -281,15 +288,6 @@ def _arm(writer: CFunctionWriter, block: Block) -> tuple[list[Line], list[Text]]
     """The lines that an arm needs, and the texts of its value."""
     with writer.captured() as lines, writer.indented():
         return lines, _yielded(writer, block)
-
-
-def _result_variables(writer: CFunctionWriter, op: Op) -> list[str]:
-    value = op.value
-    name = writer.variable(value)
-    own = f"{writer.module.value_type(value.type)}{name}"
-    for declaration in (own, *cexpressions.size_variables(writer, value, value.type, name)):
-        writer.line(f"{declaration};", op.location)
-    return [name, *(size.text for size in writer.sizes_with[value].values())]
 
 
 def _assign_arm(
@@ -380,15 +378,6 @@ def _assert(writer: CFunctionWriter, op: Assert) -> None:
     report = f"{FAILED}({writer.context}, {len(module.asserts)});"
     leave = "" if module.waits else f" {_leave(writer)}"
     writer.line(f"if (!{condition.within(UNARY)}) {{ {report}{leave} }}", op.location)
-
-
-def _after_call(writer: CFunctionWriter, callee: str, location: Location) -> None:
-    """Where an `assert` failed in a helper, its callers go no further either.
-
-    Work items that wait for each other go on to the end, since the others wait for them.
-    """
-    if callee in writer.module.asserting and not writer.module.waits:
-        writer.line(f"if ({writer.context}->failed) {_leave(writer)}", location)
 
 
 def _leave(writer: CFunctionWriter) -> str:

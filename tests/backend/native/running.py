@@ -183,7 +183,7 @@ class Gate:
     @classmethod
     def on(cls, backend: NativeBackend) -> "Gate":
         flag = np.zeros(2, np.int32)
-        kernel = backend.build(GATE, 1)
+        kernel = backend.begin_build(GATE, 1)()
         return cls(flag, backend.prepare(kernel, NDRange(1), [shared(backend, flag)]).submit())
 
     def open(self) -> None:
@@ -214,7 +214,7 @@ def scaling(
 ) -> NativePrepared:
     """Multiplies every i32 of a memory."""
     arguments: list[Argument] = [memory, Scalar(I32, factor)]
-    built = kernel or backend.build(SCALE, 2)
+    built = kernel or backend.begin_build(SCALE, 2)()
     return backend.prepare(built, NDRange(memory.nbytes // 4), arguments)
 
 

@@ -106,7 +106,9 @@ declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
 def test_every_work_item_of_a_range_runs_once(native: NativeBackend, items: int) -> None:
     numbers = np.arange(items + 5, dtype=np.int32)
     memory = upload(native, numbers)
-    prepared = native.prepare(native.build(SCALE, 2), NDRange(items), [memory, Scalar(I32, 3)])
+    prepared = native.prepare(
+        native.begin_build(SCALE, 2)(), NDRange(items), [memory, Scalar(I32, 3)]
+    )
     expected = numbers
     for _ in range(4):  # the first is spread blindly, the others by what it took
         prepared.submit().wait()
@@ -131,7 +133,7 @@ def test_a_launch_is_told_its_range_and_its_groups(
 ) -> None:
     told = np.zeros((int(np.prod(groups)), 12), np.int64)
     memory = upload(native, told)
-    native.prepare(native.build(GRID, 1), NDRange(size, local), [memory]).submit().wait()
+    native.prepare(native.begin_build(GRID, 1)(), NDRange(size, local), [memory]).submit().wait()
     expected = [*(*size, 1, 1)[:3], *(*local, 1, 1)[:3], *groups, 0, 0, 0]
     assert download(native, memory, told).tolist() == [expected] * len(told)
 
@@ -141,7 +143,7 @@ def test_uneven_work_is_done_by_all_and_done_once(native: NativeBackend) -> None
     expected = [_spent(int(n)) for n in (3, 20_000)]
     sums = np.zeros(4000, np.int32)
     arguments: list[Argument] = [upload(native, turns), upload(native, sums)]
-    prepared = native.prepare(native.build(SPEND, 2), NDRange(4000, 16), arguments)
+    prepared = native.prepare(native.begin_build(SPEND, 2)(), NDRange(4000, 16), arguments)
     for _ in range(3):
         prepared.submit().wait()
     got = download(native, prepared.memories[1], sums)
@@ -178,7 +180,7 @@ def test_a_number_arrives_as_it_was_given(
 ) -> None:
     memory = native.allocate(8)
     arguments: list[Argument] = [memory, Scalar(kind, value)]
-    native.prepare(native.build(KEEP, 2), NDRange(1), arguments).submit().wait()
+    native.prepare(native.begin_build(KEEP, 2)(), NDRange(1), arguments).submit().wait()
     slot = download(native, memory, np.zeros(8, np.uint8)).tobytes()
     expected = np.array(value, dtype).tobytes()
     assert slot == expected.ljust(8, b"\0")
@@ -191,7 +193,7 @@ def test_a_struct_arrives_as_the_address_of_its_bytes(native: NativeBackend) -> 
     ), "keep", 1)  # fmt: skip
     memory = native.allocate(8)
     struct = StructArgument(StructType("S", ()), content)
-    prepared = native.prepare(native.build(follow, 2), NDRange(1), [memory, struct])
+    prepared = native.prepare(native.begin_build(follow, 2)(), NDRange(1), [memory, struct])
     prepared.submit().wait()
     assert download(native, memory, np.zeros(8, np.uint8)).tobytes() == content[:8]
     prepared.replace(1, StructArgument(StructType("S", ()), content[::-1]))
@@ -221,11 +223,11 @@ def upload_later(backend: NativeBackend, values: Any) -> Any:
 
 def test_arguments_that_are_missing_are_refused(native: NativeBackend) -> None:
     with pytest.raises(DeviceError, match="`scale` takes 2 arguments, and 1 are given"):
-        native.prepare(native.build(SCALE, 2), NDRange(1), [native.allocate(4)])
+        native.prepare(native.begin_build(SCALE, 2)(), NDRange(1), [native.allocate(4)])
 
 
 def test_many_threads_may_launch(native: NativeBackend) -> None:
-    kernel = native.build(SCALE, 2)
+    kernel = native.begin_build(SCALE, 2)()
     memories = [upload(native, np.full(5000, n, np.int32)) for n in range(8)]
 
     def work(number: int) -> None:
@@ -276,7 +278,7 @@ def test_what_waits_for_another_device_waits_on_the_host(native: NativeBackend) 
 
 def test_more_launches_than_the_queue_holds(native: NativeBackend) -> None:
     memory = upload(native, np.ones(3, np.int32))
-    kernel = native.build(SCALE, 2)
+    kernel = native.begin_build(SCALE, 2)()
     gate = Gate.on(native)
     prepared = scaling(native, memory, -1, kernel)
     opening = threading.Timer(0.2, gate.open)
@@ -290,17 +292,17 @@ def test_more_launches_than_the_queue_holds(native: NativeBackend) -> None:
 def test_a_group_that_is_too_large_is_refused(native: NativeBackend) -> None:
     size = NDRange(8192, local=8192)
     with pytest.raises(RangeError, match="a group of 8192 work items is too large"):
-        native.prepare(native.build(SCALE, 2), size, [native.allocate(4), Scalar(I32, 1)])
+        native.prepare(native.begin_build(SCALE, 2)(), size, [native.allocate(4), Scalar(I32, 1)])
 
 
 def test_code_that_llvm_does_not_take_is_a_build_error(native: NativeBackend) -> None:
     with pytest.raises(BuildError, match="refused `broken`"):
-        native.build(LlvmModule("define void @broken() { ret i32 1 }", "broken", 1), 0)
+        native.begin_build(LlvmModule("define void @broken() { ret i32 1 }", "broken", 1), 0)()
     unknown = row_kernel(
         "far", "", "call void @no_such_function()", "declare void @no_such_function()"
     )
     with pytest.raises(DeviceError, match="cannot be loaded"):
-        native.build(unknown, 0)
+        native.begin_build(unknown, 0)()
 
 
 def test_llvm_compiles_beside_what_python_does(
@@ -582,7 +584,7 @@ def test_a_closed_device_says_so() -> None:
     native.close()
     for use in (
         lambda: native.allocate(1),
-        lambda: native.build(SCALE, 2),
+        lambda: native.begin_build(SCALE, 2),
         lambda: native.fill(memory, 0, 1, 0),
         lambda: native.share(memoryview(bytearray(8))),
         prepared.submit,
@@ -610,7 +612,7 @@ def test_an_assertion_that_fails_is_raised_where_it_is_waited_for(native: Native
     numbers = np.ones(1000, np.int32)
     numbers[437] = -1
     memory = upload(native, numbers)
-    kernel = native.build(REFUSE, 1)
+    kernel = native.begin_build(REFUSE, 1)()
     assert (kernel.asserts, kernel.prints) == (True, False)
     prepared = native.prepare(kernel, NDRange(1000), [memory])
     ticket = prepared.submit()
@@ -643,7 +645,7 @@ def test_a_kernel_prints(
     value: Number,
     shown: str,
 ) -> None:
-    kernel = native.build(talk(kind), 1)
+    kernel = native.begin_build(talk(kind), 1)()
     assert (kernel.asserts, kernel.prints) == (False, True)
     prepared = native.prepare(kernel, NDRange(40, 1), [Scalar(kind, value)])
     for _ in range(2):

@@ -142,7 +142,7 @@ NOTE_PASS = row_kernel(
 def test_passes_come_one_after_the_other(native: NativeBackend, local: int) -> None:
     rows = np.zeros((201, 1000), np.int64)
     memory = shared(native, rows)
-    prepared = native.prepare(native.build(NOTE_PASS, 1), NDRange(1000, local), [memory])
+    prepared = native.prepare(native.begin_build(NOTE_PASS, 1)(), NDRange(1000, local), [memory])
     engine = native.engine
     engine.submit_kept(prepared.record, 1, 1)
     engine.submit_kept(prepared.record, 2, 150)  # the first may still be under way
@@ -272,7 +272,7 @@ def test_memory_in_use_lives_until_the_work_is_done_whatever_interrupts(
 def test_python_runs_no_record_that_may_take_longer_than_before(native: NativeBackend) -> None:
     """A gate that was brief before, and that data keeps closed now."""
     flag = np.ones(2, np.int32)
-    prepared = native.prepare(native.build(GATE, 1), NDRange(1), [shared(native, flag)])
+    prepared = native.prepare(native.begin_build(GATE, 1)(), NDRange(1), [shared(native, flag)])
     prepared.record[VARIES] = 1
     prepared.submit().wait()
     flag[0] = 0
@@ -387,7 +387,7 @@ def test_work_that_was_lost_in_a_fork_says_so() -> None:
 
 def test_kernels_of_many_shapes_in_a_row(native: NativeBackend) -> None:
     """Brief and long launches in turn, waited for now and then."""
-    kernel = native.build(SCALE, 2)
+    kernel = native.begin_build(SCALE, 2)()
     sizes = [1, 100, 5000, 300_000, 7]
     memories = [upload(native, np.ones(n, np.int32)) for n in sizes]
     prepared = [

@@ -61,7 +61,7 @@ def negated_again_and_again(native: NativeBackend, random: np.random.Generator) 
     else:
         memory = native.allocate(numbers.nbytes)
         native.upload(memory, 0, numbers.copy().data.cast("B"))
-    prepared = scaling(native, memory, -1, native.build(SCALE, 2))
+    prepared = scaling(native, memory, -1, native.begin_build(SCALE, 2)())
     expected = numbers
     for choice in random.integers(0, 7, 60):
         if choice < 3:

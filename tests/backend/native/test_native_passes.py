@@ -73,7 +73,7 @@ def test_passes_that_turn_out_to_take_long_are_left_to_the_workers(native: Nativ
     """Whoever submits them is not held up by more than a few, nor is the rest of Python."""
     told = np.zeros(10, np.int32)
     memory = shared(native, told)
-    passes = native.prepare(native.build(LINGER, 1), NDRange(1), [memory])
+    passes = native.prepare(native.begin_build(LINGER, 1)(), NDRange(1), [memory])
     for _ in range(20):
         passes.submit(8).wait()
     told[:2] = 20_000, 20_000_000

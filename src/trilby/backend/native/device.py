@@ -105,10 +105,6 @@ class NativeBackend:
         text = self.text(graph, lines=lines, fast_math=fast_math)
         return legible(load_llvm().assembly(text, self.engine.host.processor))
 
-    def build(self, module: LlvmModule, parameters: int) -> NativeKernel:
-        """Compile a module whose entry takes so many arguments."""
-        return self.begin_build(module, parameters)()
-
     def begin_build(
         self,
         module: LlvmModule,
@@ -117,7 +113,7 @@ class NativeBackend:
         *,
         varies: bool = False,
     ) -> Callable[[], NativeKernel]:
-        """Let LLVM begin to compile such a module; see `NativeKernel` for the rest."""
+        """Let LLVM begin to compile a module; see `NativeKernel` for the rest."""
 
         def finish() -> NativeKernel:
             functions = self.engine.functions  # they are needed next, and there is time for it now

@@ -78,7 +78,7 @@ def pointer_of(writer: KernelWriter, op: Access) -> Lanes:
 def _dimension(writer: KernelWriter, base: Value, dim: int | str) -> Lanes:
     """A size as 64 bits; it is not negative."""
     number = of_kind(dim, LONG) if isinstance(dim, int) else size(writer, base, dim)
-    return number if number.kind == LONG else writer.apply("zext {t} {0} to {o}", [number], LONG)
+    return number if number.kind == LONG else writer.convert("zext", number, LONG)
 
 
 def _bound_offset(writer: KernelWriter, base: Value, buffer: BufferType, name: str) -> Lanes:
@@ -154,10 +154,10 @@ def wide_index(writer: KernelWriter, value: Value) -> Lanes:
     stride = number.stride
     if stride is not None and stride != 0:
         if type_ is not I32 and writer.spans.of(value).high > I32.highest:
-            return writer.apply(f"{word} {{t}} {{0}} to {{o}}", [writer.varying(number)], LONG)
+            return writer.convert(word, writer.varying(number), LONG)
         base = writer.let(f"sext {number.kind} {number.text} to i64")
         return Lanes(LONG, base, stride)
-    return writer.apply(f"{word} {{t}} {{0}} to {{o}}", [number], LONG)
+    return writer.convert(word, number, LONG)
 
 
 def _aligned(writer: KernelWriter, end: Lanes, align: int) -> Lanes:
@@ -166,4 +166,4 @@ def _aligned(writer: KernelWriter, end: Lanes, align: int) -> Lanes:
     if align == 1:
         return end
     raised = writer.add(end, of_kind(align - 1, LONG))
-    return writer.apply("and {t} {0}, {1}", [raised, of_kind(-align, LONG)])
+    return writer.apply("and", [raised, of_kind(-align, LONG)])

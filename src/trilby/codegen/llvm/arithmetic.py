@@ -65,10 +65,10 @@ def _computed(
         case arith.Shl() | arith.Shr():
             return _shifted(writer, op, type_, left, right)
         case _ if type_.is_float:
-            word = f"{_FLOATS[type(op)]} {writer.flags}"
-            return rounded(writer, writer.apply(f"{word}{{t}} {{0}}, {{1}}", pair), type_)
+            word = f"{_FLOATS[type(op)]}{writer.flags}"
+            return rounded(writer, writer.apply(word, pair), type_)
         case _:
-            return writer.apply(f"{_INTEGERS[type(op)]} {{t}} {{0}}, {{1}}", pair)
+            return writer.apply(_INTEGERS[type(op)], pair)
 
 
 def _shifted(
@@ -78,9 +78,9 @@ def _shifted(
     count = right
     if right.literal is None or not 0 <= int(right.literal) < type_.bits:
         last = of_kind(type_.bits - 1, right.kind)
-        count = writer.apply("and {t} {0}, {1}", [right, last])
+        count = writer.apply("and", [right, last])
     word = "shl" if isinstance(op, arith.Shl) else "ashr" if type_.kind == "int" else "lshr"
-    return writer.apply(f"{word} {{t}} {{0}}, {{1}}", [left, count])
+    return writer.apply(word, [left, count])
 
 
 def compare(writer: KernelWriter, op: Compare) -> None:
@@ -94,9 +94,9 @@ def compared(writer: KernelWriter, order: str, type_: ScalarType, pair: list[Lan
     """`compared(writer, "lt", I32, [a, b])`."""
     if type_.is_float:
         word = "une" if order == "ne" else f"o{order}"
-        return writer.apply(f"fcmp {word} {{t}} {{0}}, {{1}}", pair, BIT)
+        return writer.apply(f"fcmp {word}", pair, BIT)
     sign = "" if order in {"eq", "ne"} else "s" if type_.kind == "int" else "u"
-    return writer.apply(f"icmp {sign}{order} {{t}} {{0}}, {{1}}", pair, BIT)
+    return writer.apply(f"icmp {sign}{order}", pair, BIT)
 
 
 def unary(writer: KernelWriter, op: Unary) -> None:
@@ -104,16 +104,16 @@ def unary(writer: KernelWriter, op: Unary) -> None:
     number = writer.take(op.operand)
     type_ = scalar(op.operand.type)
     if isinstance(op, arith.Not):
-        made = writer.apply("xor {t} {0}, {1}", [number, of_kind(1, BIT)])
+        made = writer.apply("xor", [number, of_kind(1, BIT)])
     elif isinstance(op, arith.Invert):
-        made = writer.apply("xor {t} {0}, {1}", [number, of_kind(-1, number.kind)])
+        made = writer.apply("xor", [number, of_kind(-1, number.kind)])
     elif type_.is_float:
-        made = writer.apply(f"fneg {writer.flags}{{t}} {{0}}", [number])
+        made = writer.apply(f"fneg{writer.flags}", [number])
     elif number.stride and ir.has_steps(type_):
-        base = writer.apply("sub {t} 0, {0}", [_base(number)])
+        base = writer.apply("sub", [of_kind(0, number.kind), _base(number)])
         made = Lanes(base.kind, base.text, -number.stride)
     else:
-        made = writer.apply("sub {t} {1}, {0}", [number, of_kind(0, number.kind)])
+        made = writer.apply("sub", [of_kind(0, number.kind), number])
     writer.give(op, made)
 
 
@@ -132,43 +132,39 @@ def _divided(
     number = int(right.literal) if right.literal is not None else 0
     if number > 0 and number.bit_count() == 1:  # shifts and masks round so by themselves
         if not is_quotient:
-            return writer.apply("and {t} {0}, {1}", [left, of_kind(number - 1, left.kind)])
+            return writer.apply("and", [left, of_kind(number - 1, left.kind)])
         word = "ashr" if type_.kind == "int" else "lshr"
         count = of_kind(number.bit_length() - 1, left.kind)
-        return writer.apply(f"{word} {{t}} {{0}}, {{1}}", [left, count])
+        return writer.apply(word, [left, count])
     spans = writer.spans.of(op.left), writer.spans.of(op.right)
     is_plain = type_.kind == "uint" or (spans[0].low >= 0 and spans[1].low > 0)
     is_fit = number not in {0, -1}
     zero, one = of_kind(0, left.kind), of_kind(1, left.kind)
-    is_zero = _equals(writer, right, zero)
+    is_zero = writer.apply("icmp eq", [right, zero], BIT)
     is_unfit, is_minus_one = is_zero, None
     if not is_plain:
-        is_minus_one = _equals(writer, right, of_kind(-1, left.kind))
-        is_unfit = writer.apply("or {t} {0}, {1}", [is_zero, is_minus_one])
+        is_minus_one = writer.apply("icmp eq", [right, of_kind(-1, left.kind)], BIT)
+        is_unfit = writer.apply("or", [is_zero, is_minus_one])
     divisor = right if is_fit else writer.select(is_unfit, one, right)
     quotient = _cut_quotient(writer, type_, left, divisor, is_plain=is_plain)
-    product = writer.apply("mul {t} {0}, {1}", [quotient, divisor])
-    rest = writer.apply("sub {t} {0}, {1}", [left, product])
+    product = writer.apply("mul", [quotient, divisor])
+    rest = writer.apply("sub", [left, product])
     if is_plain:
         found = quotient if is_quotient else rest
         return found if is_fit else writer.select(is_zero, zero, found)
-    differs = writer.apply("xor {t} {0}, {1}", [rest, divisor])
-    is_below = writer.apply("icmp slt {t} {0}, {1}", [differs, zero], BIT)
-    has_rest = writer.apply("icmp ne {t} {0}, {1}", [rest, zero], BIT)
-    steps = writer.apply("and {t} {0}, {1}", [is_below, has_rest])
+    differs = writer.apply("xor", [rest, divisor])
+    is_below = writer.apply("icmp slt", [differs, zero], BIT)
+    has_rest = writer.apply("icmp ne", [rest, zero], BIT)
+    steps = writer.apply("and", [is_below, has_rest])
     if not is_quotient:
-        return writer.select(steps, writer.apply("add {t} {0}, {1}", [rest, divisor]), rest)
-    lower = writer.apply("sub {t} {0}, {1}", [quotient, one])
+        return writer.select(steps, writer.apply("add", [rest, divisor]), rest)
+    lower = writer.apply("sub", [quotient, one])
     found = writer.select(steps, lower, quotient)
     if is_fit:
         return found
-    negated = writer.apply("sub {t} {1}, {0}", [left, zero])
+    negated = writer.apply("sub", [zero, left])
     found = writer.select(is_zero, zero, found)
     return found if is_minus_one is None else writer.select(is_minus_one, negated, found)
-
-
-def _equals(writer: KernelWriter, left: Lanes, right: Lanes) -> Lanes:
-    return writer.apply("icmp eq {t} {0}, {1}", [left, right], BIT)
 
 
 def _cut_quotient(
@@ -178,48 +174,46 @@ def _cut_quotient(
     sign = "u" if is_plain else "s"
     is_scalar = left.is_uniform and right.is_uniform
     if is_scalar or right.literal is not None or type_.bits > 32:
-        return writer.apply(f"{sign}div {{t}} {{0}}, {{1}}", [left, right])
+        return writer.apply(f"{sign}div", [left, right])
     # a plain number of a signed type has no sign, and conversions of signed ones are cheaper
     to = "sitofp" if type_.kind == "int" else "uitofp"
     back = "fptosi" if type_.kind == "int" else "fptoui"
-    wide = [
-        writer.apply(f"{to} {{t}} {{0}} to {{o}}", [number], "double") for number in (left, right)
-    ]
-    quotient = writer.apply("fdiv {t} {0}, {1}", wide)
-    return writer.apply(f"{back} {{t}} {{0}} to {{o}}", [quotient], left.kind)
+    wide = [writer.convert(to, number, "double") for number in (left, right)]
+    quotient = writer.apply("fdiv", wide)
+    return writer.convert(back, quotient, left.kind)
 
 
 def _float_divided(writer: KernelWriter, op: Binary, left: Lanes, right: Lanes) -> Lanes:
     """`//` or `%` of floats, as NumPy computes them."""
     zero = of_kind(0.0, left.kind)
-    rest = writer.apply("frem {t} {0}, {1}", [left, right])
-    is_whole = writer.apply("fcmp oeq {t} {0}, {1}", [rest, zero], BIT)
-    signs = [writer.apply("fcmp olt {t} {0}, {1}", [x, zero], BIT) for x in (right, rest)]
-    differ = writer.apply("xor {t} {0}, {1}", signs)
+    rest = writer.apply("frem", [left, right])
+    is_whole = writer.apply("fcmp oeq", [rest, zero], BIT)
+    signs = [writer.apply("fcmp olt", [x, zero], BIT) for x in (right, rest)]
+    differ = writer.apply("xor", signs)
     if not isinstance(op, FloorDiv):
-        moved = writer.apply("fadd {t} {0}, {1}", [rest, right])
+        moved = writer.apply("fadd", [rest, right])
         signed = writer.call("copysign", [rest, right])
         return writer.select(is_whole, signed, writer.select(differ, moved, rest))
-    has_rest = writer.apply("fcmp une {t} {0}, {1}", [rest, zero], BIT)
-    lowers = writer.apply("and {t} {0}, {1}", [differ, has_rest])
-    difference = writer.apply("fsub {t} {0}, {1}", [left, rest])
-    quotient = writer.apply("fdiv {t} {0}, {1}", [difference, right])
-    lower = writer.apply("fsub {t} {0}, {1}", [quotient, of_kind(1.0, left.kind)])
+    has_rest = writer.apply("fcmp une", [rest, zero], BIT)
+    lowers = writer.apply("and", [differ, has_rest])
+    difference = writer.apply("fsub", [left, rest])
+    quotient = writer.apply("fdiv", [difference, right])
+    lower = writer.apply("fsub", [quotient, of_kind(1.0, left.kind)])
     return _whole_quotient(writer, left, right, writer.select(lowers, lower, quotient))
 
 
 def _whole_quotient(writer: KernelWriter, left: Lanes, right: Lanes, quotient: Lanes) -> Lanes:
     """The quotient, which is nearly whole, made whole; zeros have the sign of `left / right`."""
     zero = of_kind(0.0, left.kind)
-    plain = writer.apply("fdiv {t} {0}, {1}", [left, right])
+    plain = writer.apply("fdiv", [left, right])
     floor = writer.call("floor", [quotient])
-    above = writer.apply("fsub {t} {0}, {1}", [quotient, floor])
-    is_near = writer.apply("fcmp ogt {t} {0}, {1}", [above, of_kind(0.5, left.kind)], BIT)
-    upper = writer.apply("fadd {t} {0}, {1}", [floor, of_kind(1.0, left.kind)])
+    above = writer.apply("fsub", [quotient, floor])
+    is_near = writer.apply("fcmp ogt", [above, of_kind(0.5, left.kind)], BIT)
+    upper = writer.apply("fadd", [floor, of_kind(1.0, left.kind)])
     whole = writer.select(is_near, upper, floor)
-    is_zero = writer.apply("fcmp oeq {t} {0}, {1}", [quotient, zero], BIT)
+    is_zero = writer.apply("fcmp oeq", [quotient, zero], BIT)
     signed = writer.call("copysign", [zero, plain])
-    by_zero = writer.apply("fcmp oeq {t} {0}, {1}", [right, zero], BIT)
+    by_zero = writer.apply("fcmp oeq", [right, zero], BIT)
     return writer.select(by_zero, plain, writer.select(is_zero, signed, whole))
 
 
@@ -244,7 +238,8 @@ def converted(ir: Ir, number: Lanes, source: ScalarType, target: ScalarType) -> 
     if source is target:
         return number
     if target is BOOL:
-        return _truth(ir, number, source)
+        test = "fcmp une" if source.is_float else "icmp ne"
+        return ir.apply(test, [number, of_kind(0, number.kind)], BIT)
     if target.is_float:
         return _as_float(ir, number, source, target)
     if source.is_float:
@@ -252,19 +247,14 @@ def converted(ir: Ir, number: Lanes, source: ScalarType, target: ScalarType) -> 
     return _resized(ir, number, source, target)
 
 
-def _truth(ir: Ir, number: Lanes, source: ScalarType) -> Lanes:
-    test = "fcmp une" if source.is_float else "icmp ne"
-    return ir.apply(f"{test} {{t}} {{0}}, {{1}}", [number, of_kind(0, number.kind)], BIT)
-
-
 def _resized(ir: Ir, number: Lanes, source: ScalarType, target: ScalarType) -> Lanes:
     kind = kind_of(target)
     if kind == number.kind:
         return number
     if source is not BOOL and target.bits < source.bits:
-        return ir.apply("trunc {t} {0} to {o}", [number], kind)
+        return ir.convert("trunc", number, kind)
     word = "sext" if source.kind == "int" else "zext"
-    return ir.apply(f"{word} {{t}} {{0}} to {{o}}", [number], kind)
+    return ir.convert(word, number, kind)
 
 
 def _cut(ir: Ir, number: Lanes, target: ScalarType) -> Lanes:
@@ -275,20 +265,20 @@ def _cut(ir: Ir, number: Lanes, target: ScalarType) -> Lanes:
     symbol = f"@llvm.{word}.sat.{'.'.join(suffixes)}"
     types = [ir.type_of(number.stride, k) for k in (kind, number.kind)]
     ir.declare(f"declare {types[0]} {symbol}({types[1]})")
-    return ir.apply(f"call {{o}} {symbol}({{t}} {{0}})", [number], kind)
+    return ir.call_symbol(symbol, [number], kind)
 
 
 def _as_float(ir: Ir, number: Lanes, source: ScalarType, target: ScalarType) -> Lanes:
     kind = kind_of(target)
     if not source.is_float:
         word = "sitofp" if source.kind == "int" else "uitofp"
-        return rounded(ir, ir.apply(f"{word} {{t}} {{0}} to {{o}}", [number], kind), target)
+        return rounded(ir, ir.convert(word, number, kind), target)
     if source is F64 and target is F16:
         return rounded(ir, _odd(ir, number), target)
     if number.kind == kind:
         return rounded(ir, number, target)
     word = "fptrunc" if source is F64 else "fpext"
-    return rounded(ir, ir.apply(f"{word} {{t}} {{0}} to {{o}}", [number], kind), target)
+    return rounded(ir, ir.convert(word, number, kind), target)
 
 
 def _odd(ir: Ir, number: Lanes) -> Lanes:
@@ -296,18 +286,18 @@ def _odd(ir: Ir, number: Lanes) -> Lanes:
 
     That can be rounded again as if it were the double.
     """
-    near = ir.apply("fptrunc {t} {0} to {o}", [number], "float")
-    back = ir.apply("fpext {t} {0} to {o}", [near], "double")
-    is_same = ir.apply("fcmp ueq {t} {0}, {1}", [back, number], BIT)
-    bits = ir.apply("bitcast {t} {0} to {o}", [near], "i32")
-    low = ir.apply("and {t} {0}, {1}", [bits, of_kind(1, "i32")])
-    is_odd = ir.apply("icmp ne {t} {0}, {1}", [low, of_kind(0, "i32")], BIT)
+    near = ir.convert("fptrunc", number, "float")
+    back = ir.convert("fpext", near, "double")
+    is_same = ir.apply("fcmp ueq", [back, number], BIT)
+    bits = ir.convert("bitcast", near, "i32")
+    low = ir.apply("and", [bits, of_kind(1, "i32")])
+    is_odd = ir.apply("icmp ne", [low, of_kind(0, "i32")], BIT)
     sizes = [ir.call("fabs", [x]) for x in (back, number)]
-    is_below = ir.apply("fcmp olt {t} {0}, {1}", sizes, BIT)
+    is_below = ir.apply("fcmp olt", sizes, BIT)
     step = ir.select(is_below, of_kind(1, "i32"), of_kind(-1, "i32"))
-    moved = ir.apply("add {t} {0}, {1}", [bits, step])
-    keep = ir.apply("or {t} {0}, {1}", [is_same, is_odd])
-    return ir.apply("bitcast {t} {0} to {o}", [ir.select(keep, bits, moved)], "float")
+    moved = ir.apply("add", [bits, step])
+    keep = ir.apply("or", [is_same, is_odd])
+    return ir.convert("bitcast", ir.select(keep, bits, moved), "float")
 
 
 def rounded(ir: Ir, number: Lanes, type_: ScalarType) -> Lanes:
@@ -321,9 +311,9 @@ def to_storage(ir: Ir, number: Lanes, type_: ScalarType) -> Lanes:
     """A number as it is kept in memory."""
     kind = stored_kind(type_)
     if type_ is BOOL:
-        return ir.apply("zext {t} {0} to {o}", [number], kind)
+        return ir.convert("zext", number, kind)
     if type_ is F16:
-        return ir.apply("fptrunc {t} {0} to {o}", [number], kind)
+        return ir.convert("fptrunc", number, kind)
     return _nearest_bf16(ir, number) if type_ is BF16 else number
 
 
@@ -331,25 +321,25 @@ def from_storage(ir: Ir, number: Lanes, type_: ScalarType) -> Lanes:
     """A number from what is kept in memory."""
     kind = kind_of(type_)
     if type_ is BOOL:
-        return ir.apply("icmp ne {t} {0}, {1}", [number, of_kind(0, "i8")], BIT)
+        return ir.apply("icmp ne", [number, of_kind(0, "i8")], BIT)
     if type_ is F16:
-        return ir.apply("fpext {t} {0} to {o}", [number], kind)
+        return ir.convert("fpext", number, kind)
     if type_ is not BF16:
         return number
-    wide = ir.apply("zext {t} {0} to {o}", [number], "i32")
-    moved = ir.apply("shl {t} {0}, {1}", [wide, of_kind(16, "i32")])
-    return ir.apply("bitcast {t} {0} to {o}", [moved], kind)
+    wide = ir.convert("zext", number, "i32")
+    moved = ir.apply("shl", [wide, of_kind(16, "i32")])
+    return ir.convert("bitcast", moved, kind)
 
 
 def _nearest_bf16(ir: Ir, number: Lanes) -> Lanes:
     """The upper half of a float's bits, to the nearest, ties to even; NaN stays NaN."""
-    bits = ir.apply("bitcast {t} {0} to {o}", [number], "i32")
-    high = ir.apply("lshr {t} {0}, {1}", [bits, of_kind(16, "i32")])
-    tie = ir.apply("and {t} {0}, {1}", [high, of_kind(1, "i32")])
-    bias = ir.apply("add {t} {0}, {1}", [tie, of_kind(0x7FFF, "i32")])
-    near = ir.apply("add {t} {0}, {1}", [bits, bias])
-    quiet = ir.apply("or {t} {0}, {1}", [bits, of_kind(0x400000, "i32")])
-    is_nan = ir.apply("fcmp uno {t} {0}, {0}", [number], BIT)
+    bits = ir.convert("bitcast", number, "i32")
+    high = ir.apply("lshr", [bits, of_kind(16, "i32")])
+    tie = ir.apply("and", [high, of_kind(1, "i32")])
+    bias = ir.apply("add", [tie, of_kind(0x7FFF, "i32")])
+    near = ir.apply("add", [bits, bias])
+    quiet = ir.apply("or", [bits, of_kind(0x400000, "i32")])
+    is_nan = ir.apply("fcmp uno", [number, number], BIT)
     chosen = ir.select(is_nan, quiet, near)
-    upper = ir.apply("lshr {t} {0}, {1}", [chosen, of_kind(16, "i32")])
-    return ir.apply("trunc {t} {0} to {o}", [upper], "i16")
+    upper = ir.apply("lshr", [chosen, of_kind(16, "i32")])
+    return ir.convert("trunc", upper, "i16")

@@ -6,13 +6,12 @@ to the mask, to each part of each argument and to each part of the result. It gi
 `assert` failed in it.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from trilby.analysis.reach import short_name
 from trilby.analysis.spans import Spans
 from trilby.codegen.identifiers import own_name
-from trilby.codegen.llvm.emitters import OP_RULES
 from trilby.codegen.llvm.entry import AXES, read_launch
 from trilby.codegen.llvm.ir import BIT, Lanes, part_kinds
 from trilby.codegen.llvm.neighbours import neighbours_of
@@ -27,28 +26,24 @@ from trilby.codegen.llvm.writer import (
 )
 from trilby.model.op import Block, Func, walk
 from trilby.model.ops.core import Call, Inlined
-from trilby.model.ops.debug import Assert
 from trilby.model.value import KERNEL_CONTEXT, NONE, Value
 
 IDS = tuple(f"{prefix}{axis}" for prefix in ("", "local_", "group_") for axis in AXES)
 """The fields of the context that differ between the vectors of a launch."""
 
 
-def analysed_callees(functions: Sequence[Func], entry: Analysed) -> list[Analysed]:
+def analysed_callees(
+    functions: Sequence[Func], entry: Analysed, asserting: Collection[str]
+) -> list[Analysed]:
     """What is known of some functions, callees first, and of what they are given.
 
-    A part of an argument has the same step from lane to lane in all calls, or any.
+    A part of an argument has the same step from lane to lane in all calls, or any. `asserting` are
+    the functions in which an `assert` may fail.
     """
     functions = [_as_one_op(function) for function in functions]
     given: dict[str, list[Parts]] = {}
     _note_calls(given, entry)
     found: list[Analysed] = []
-    asserting: set[str] = set()
-    for function in functions:  # callees come first
-        ops = list(walk(function.body))
-        calls = {op.callee for op in ops if isinstance(op, Call)}
-        if calls & asserting or any(isinstance(op, Assert) for op in ops):
-            asserting.add(function.name)
     for number, function in reversed(list(enumerate(functions))):
         params = dict(zip(function.params, given[function.name], strict=True))
         spans = Spans(function)
@@ -99,19 +94,14 @@ def call(writer: KernelWriter, op: Call) -> None:
         writer.attached = writer.source_lines.somewhere()
     failed = writer.let(f"call i1 @{callee.symbol}({', '.join(passed)})")
     writer.attached = where
-    if callee.asserts and not writer.waits:
-        _leave_if(writer, failed)
+    if callee.asserts and not writer.waits:  # after a failed `assert`, a vector goes no further
+        stop, go_on = writer.fresh("failed"), writer.fresh("holds")
+        writer.branch(failed, stop, go_on)
+        writer.label(stop)
+        writer.note_failure()
+        writer.jump(writer.scopes[0].end)
+        writer.label(go_on)
     writer.give(op, *writer.read(results))
-
-
-def _leave_if(writer: KernelWriter, failed: str) -> None:
-    """The vector goes no further after a failed `assert`."""
-    stop, go_on = writer.fresh("failed"), writer.fresh("holds")
-    writer.branch(failed, stop, go_on)
-    writer.label(stop)
-    writer.note_failure()
-    writer.jump(writer.scopes[0].end)
-    writer.label(go_on)
 
 
 # -- functions ----------------------------------------------------------------------------
@@ -127,7 +117,7 @@ def write_callees(kernel: KernelWriter, callees: Sequence[Analysed]) -> list[str
 
 def _function(kernel: KernelWriter, callee: Analysed) -> str:
     func = callee.func
-    writer = KernelWriter(callee, kernel.target, kernel.lanes, OP_RULES)
+    writer = KernelWriter(callee, kernel.target, kernel.lanes, kernel.rules)
     writer.share_with(kernel)
     writer.scratch = Scratch(fixed=kernel.scratch.fixed)
     attached = ""
@@ -138,41 +128,18 @@ def _function(kernel: KernelWriter, callee: Analysed) -> str:
     read_launch(writer)
     for name in IDS:
         writer.grid[name] = Lanes("i32", f"%{name}", IN_ROW.get(name, 0))
-    params += _read_arguments(writer, func.params, callee.params)
-    if callee.asserts:
-        writer.failed = writer.alloca(BIT)
-        writer.store(BIT, "false", writer.failed)
-    params += _write_body(writer, func)
-    failed = writer.load(BIT, writer.failed) if writer.failed else "false"
-    kernel.scratch.fixed = writer.scratch.fixed
-    lines = [*writer.head, *writer.scratch.lines, *writer.lines, f"  ret i1 {failed}"]
-    head = f"define internal i1 @{callee.symbol}({', '.join(params)}) #2{attached} {{"
-    return "\n".join([head, "begin:", *lines, "}"])
-
-
-def _read_arguments(
-    writer: KernelWriter, params: Sequence[Value], strides: Mapping[Value, Parts]
-) -> list[str]:
-    """Load the arguments; gives the parameters that point to them."""
-    taken: list[str] = []
-    for number, param in enumerate(params):
-        if param.type == KERNEL_CONTEXT:
-            writer.values[param] = ()
-            continue
-        kinds = zip(part_kinds(param.type), strides[param], strict=True)
+    for number, param in enumerate(func.params):
+        kinds = zip(part_kinds(param.type), callee.params[param], strict=True)
         slots = [
             VariableSlot(f"%a{number}.{n}", kind, step) for n, (kind, step) in enumerate(kinds)
         ]
         writer.values[param] = writer.read(slots)
-        taken += [f"ptr {slot.pointer}" for slot in slots]
-    return taken
-
-
-def _write_body(writer: KernelWriter, func: Func) -> list[str]:
-    """Run the body by the lanes of the mask; gives the parameters for the parts of the result."""
+        params += [f"ptr {slot.pointer}" for slot in slots]
+    if callee.asserts:
+        writer.failed = writer.alloca(BIT)
+        writer.store(BIT, "false", writer.failed)
     (whole,) = func.body.ops
     scope = Scope(writer.fresh("function_done"))
-    results: list[VariableSlot] = []
     with writer.masked(writer.load(writer.vector(BIT), "%mask")):
         writer.scopes.append(scope)
         writer.block(func.body, scope.end)
@@ -181,5 +148,10 @@ def _write_body(writer: KernelWriter, func: Func) -> list[str]:
             kinds = part_kinds(whole.result.type)
             results = [VariableSlot(f"%r{n}", kind, None) for n, kind in enumerate(kinds)]
             writer.fill(results, writer.values[whole.result])
+            params += [f"ptr {slot.pointer}" for slot in results]
     writer.label(scope.end)
-    return [f"ptr {slot.pointer}" for slot in results]
+    failed = writer.load(BIT, writer.failed) if writer.failed else "false"
+    kernel.scratch.fixed = writer.scratch.fixed
+    lines = [*writer.head, *writer.scratch.lines, *writer.lines, f"  ret i1 {failed}"]
+    head = f"define internal i1 @{callee.symbol}({', '.join(params)}) #2{attached} {{"
+    return "\n".join([head, "begin:", *lines, "}"])

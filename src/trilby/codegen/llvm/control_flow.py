@@ -107,7 +107,13 @@ def if_(writer: KernelWriter, op: If) -> None:
     """Run one block, or each by its own lanes."""
     condition = writer.take(op.condition)
     if op not in writer.shapes.divergent:
-        _branch(writer, condition, op.then, op.otherwise)
+
+        def write(block: Block, end: str) -> None:
+            with writer.masked(writer.mask):
+                writer.block(block, end)
+
+        arms = (op.then, op.otherwise) if op.otherwise.ops else (op.then,)
+        _branch(writer, condition, arms, write)
         return
     masks = _split(writer, condition)
     for block, mask in zip((op.then, op.otherwise), masks, strict=True):
@@ -124,15 +130,19 @@ def _split(writer: KernelWriter, condition: Lanes) -> tuple[str, str]:
     return writer.both(writer.mask, chosen), writer.both(writer.mask, others)
 
 
-def _branch(writer: KernelWriter, condition: Lanes, then: Block, otherwise: Block) -> None:
-    first, second, end = (writer.fresh(word) for word in ("then", "else", "end"))
-    writer.branch(condition.text, first, second if otherwise.ops else end)
-    for label, block in ((first, then), (second, otherwise)):
-        if label == first or block.ops:
-            writer.label(label)
-            with writer.masked(writer.mask):
-                writer.block(block, end)
-            writer.jump(end)
+def _branch(
+    writer: KernelWriter,
+    condition: Lanes,
+    arms: Sequence[Block],
+    write: Callable[[Block, str], None],
+) -> None:
+    """One of one or two blocks, by a jump; `write` is given each of them, and the label behind."""
+    then, otherwise, end = (writer.fresh(word) for word in ("then", "else", "end"))
+    writer.branch(condition.text, then, otherwise if len(arms) > 1 else end)
+    for label, block in zip((then, otherwise), arms, strict=False):
+        writer.label(label)
+        write(block, end)
+        writer.jump(end)
     writer.label(end)
 
 
@@ -195,14 +205,11 @@ def _choose(
 ) -> None:
     """Run the arms where they are due, and keep what they yield in memory."""
     if not splits:
-        labels = [writer.fresh(word) for word in ("then", "else")]
-        end = writer.fresh("end")
-        writer.branch(condition.text, labels[0], labels[1] if len(arms) > 1 else end)
-        for label, arm in zip(labels, arms, strict=False):
-            writer.label(label)
+
+        def keep(arm: Block, _end: str) -> None:
             writer.fill(slots, _yielded(writer, arm, writer.mask))
-            writer.jump(end)
-        writer.label(end)
+
+        _branch(writer, condition, arms, keep)
         return
     for arm, mask in zip(arms, _split(writer, condition), strict=False):
         some, end = writer.fresh("some"), writer.fresh("end")
@@ -214,31 +221,22 @@ def _choose(
         writer.label(end)
 
 
-def and_then(writer: KernelWriter, op: AndThen) -> None:
-    """`a and b`; `b` is computed where `a` is true."""
-    first = writer.take(op.first)
-    writer.give(op, _short_circuit(writer, op, first, first, of_kind(0, BIT)))
-
-
-def or_else(writer: KernelWriter, op: OrElse) -> None:
-    """`a or b`; `b` is computed where `a` is false."""
-    first = writer.take(op.first)
-    others = writer.apply("xor {t} {0}, {1}", [first, of_kind(1, BIT)])
-    writer.give(op, _short_circuit(writer, op, first, others, of_kind(1, BIT)))
-
-
-def _short_circuit(
-    writer: KernelWriter, op: AndThen | OrElse, first: Lanes, goes_on: Lanes, otherwise: Lanes
-) -> Lanes:
+def short_circuit(writer: KernelWriter, op: AndThen | OrElse) -> None:
+    """`a and b`, or `a or b`: `b` is computed where `a` is true, or where it is false."""
+    first = goes_on = writer.take(op.first)
+    otherwise = of_kind(isinstance(op, OrElse), BIT)
+    if isinstance(op, OrElse):
+        goes_on = writer.apply("xor", [first, of_kind(1, BIT)])
     splits = op in writer.shapes.divergent
     if is_short(op.rest, writer.shapes, loads=splits):
         mask = _split(writer, goes_on)[0] if splits else writer.mask
         (rest,) = _yielded(writer, op.rest, mask)
-        return writer.select(goes_on, rest, otherwise)
+        writer.give(op, writer.select(goes_on, rest, otherwise))
+        return
     slots = writer.slots(op.value.type, writer.shapes.of(op.value))
     writer.fill(slots, [first])
     _choose(writer, goes_on, (op.rest,), slots, splits=splits)
-    return writer.read(slots)[0]
+    writer.give(op, *writer.read(slots))
 
 
 # -- helpers and exits --------------------------------------------------------------------
@@ -279,37 +277,30 @@ def return_(writer: KernelWriter, op: Return) -> None:
     """Leave a helper or the kernel, with all lanes or with those that run."""
     number = max(n for n, scope in enumerate(writer.scopes) if not scope.is_loop)
     frame = writer.scopes[number]
-    is_leaving = op in writer.shapes.leaving
     if frame.results and op.returned:
-        blend = is_leaving or frame.of_group
+        blend = op in writer.shapes.leaving or frame.of_group
         writer.fill(frame.results, writer.values[op.returned[0]], blend=blend)
-    _leave(writer, writer.scopes[number:], frame.end, by_jump=not is_leaving)
+    masks = [mask for scope in writer.scopes[number:] for mask in (scope.alive, scope.turn)]
+    _leave(writer, op, frame, masks, frame.end)
 
 
-def _leave(writer: KernelWriter, scopes: Sequence[Scope], end: str, *, by_jump: bool) -> None:
-    """Leave some scopes, of which the first is the outermost, with all lanes or those that run."""
-    if not by_jump or scopes[0].of_group:
-        for scope in scopes:
-            writer.clear(scope.alive)
-            writer.clear(scope.turn)
+def leave_loop(writer: KernelWriter, op: Break | Continue) -> None:
+    """Leave the innermost loop, or this turn of it."""
+    loop = writer.scopes[-1]
+    if isinstance(op, Break):
+        _leave(writer, op, loop, [loop.alive, loop.turn], loop.exit)
+    else:
+        _leave(writer, op, loop, [loop.turn], loop.end)
+
+
+def _leave(writer: KernelWriter, op: Op, scope: Scope, masks: Sequence[str], end: str) -> None:
+    """Leave a scope by a jump where all lanes do so; else those that run leave some masks."""
+    by_jump = op not in writer.shapes.leaving
+    if not by_jump or scope.of_group:
+        for mask in masks:
+            writer.clear(mask)
     if by_jump:
         writer.jump(end)
-
-
-def break_(writer: KernelWriter, op: Break) -> None:
-    """Leave the innermost loop."""
-    loop = writer.scopes[-1]
-    _leave(writer, [loop], loop.exit, by_jump=op not in writer.shapes.leaving)
-
-
-def continue_(writer: KernelWriter, op: Continue) -> None:
-    """Leave this turn of the innermost loop."""
-    loop = writer.scopes[-1]
-    by_jump = op not in writer.shapes.leaving
-    if not by_jump or loop.of_group:
-        writer.clear(loop.turn)
-    if by_jump:
-        writer.jump(loop.end)
 
 
 # ------------------------------------------------------------------------------------------- loops
@@ -349,7 +340,7 @@ def for_(writer: KernelWriter, op: For) -> None:
     def test() -> Lanes:
         begin()
         for turn in writer.read(turns):
-            return writer.apply("icmp ult {t} {0}, {1}", [turn, total], BIT)
+            return writer.apply("icmp ult", [turn, total], BIT)
         order = "lt" if step.literal == 1 else "gt"
         return compared(writer, order, type_, [writer.take(item), stop])
 
@@ -443,7 +434,7 @@ def trips(writer: KernelWriter, type_: ScalarType, start: Lanes, stop: Lanes, st
     if type_.kind != "int" or (step.literal is not None and step.literal > 0):
         return up
     zero = of_kind(0, start.kind)
-    back = writer.apply("sub {t} {1}, {0}", [step, zero])
+    back = writer.apply("sub", [zero, step])
     down = _upwards(writer, type_, stop, start, back)
     falls = compared(writer, "lt", type_, [step, zero])
     return writer.select(falls, down, up)
@@ -454,12 +445,12 @@ def _upwards(
 ) -> Lanes:
     """The turns from `low` up to `high` by a step that is taken as positive."""
     zero, one = of_kind(0, low.kind), of_kind(1, low.kind)
-    is_zero = writer.apply("icmp eq {t} {0}, {1}", [step, zero], BIT)
+    is_zero = writer.apply("icmp eq", [step, zero], BIT)
     divisor = step if step.literal else writer.select(is_zero, one, step)
-    distance = writer.apply("sub {t} {0}, {1}", [high, low])
-    last = writer.apply("sub {t} {0}, {1}", [distance, one])
-    whole = writer.apply("udiv {t} {0}, {1}", [last, divisor])
-    count = writer.apply("add {t} {0}, {1}", [whole, one])
+    distance = writer.apply("sub", [high, low])
+    last = writer.apply("sub", [distance, one])
+    whole = writer.apply("udiv", [last, divisor])
+    count = writer.apply("add", [whole, one])
     rises = compared(writer, "lt", type_, [low, high])
     runs = rises if step.literal else writer.select(is_zero, of_kind(0, BIT), rises)
     return writer.select(runs, count, zero)

@@ -113,42 +113,39 @@ def counting(writer: KernelWriter, limit: str, start: str = "0", step: int = 1) 
     writer.label(leave)
 
 
-def write_groups(
-    writer: KernelWriter, launch: dict[str, str], body: Callable[[list[str], list[str]], None]
-) -> None:
-    """Run all groups of the call; `body` is given their first ids and their sizes."""
+@contextmanager
+def all_groups(
+    writer: KernelWriter, launch: dict[str, str]
+) -> Generator[tuple[list[str], list[str]]]:
+    """A loop over the groups of the call; gives their first ids and their sizes, by axis."""
     last = writer.let("add i64 %first, %count")
     with counting(writer, last, "%first") as number:
-        body(*_group(writer, launch, number))
+        rest = number
+        starts: list[str] = []
+        ends: list[str] = []
+        for axis in AXES:
+            groups = launch[f"groups_{axis}"]
+            own = writer.let(f"urem i64 {rest}, {groups}")
+            rest = writer.let(f"udiv i64 {rest}, {groups}")
+            writer.grid[f"group_{axis}"] = narrowed(writer, own)
+            local = launch[f"local_{axis}"]
+            starts.append(writer.let(f"mul i64 {own}, {local}"))
+            left = writer.let(f"sub i64 {launch[f'size_{axis}']}, {starts[-1]}")
+            is_cut = writer.let(f"icmp slt i64 {left}, {local}")
+            ends.append(writer.let(f"select i1 {is_cut}, i64 {left}, i64 {local}"))
+        yield starts, ends
 
 
-def write_rows(writer: KernelWriter, starts: list[str], ends: list[str]) -> None:
-    """Run all rows of a group."""
+@contextmanager
+def all_rows(
+    writer: KernelWriter, starts: list[str], ends: list[str]
+) -> Generator[tuple[str, str]]:
+    """A loop over the rows of a group; gives the ids along z and y within the group."""
     with counting(writer, ends[2]) as plane:
         set_ids(writer, 2, starts[2], plane)
         with counting(writer, ends[1]) as row:
             set_ids(writer, 1, starts[1], row)
-            write_row(writer, starts[0], ends[0], lambda _, mask: write_items(writer, mask))
-
-
-def _group(
-    writer: KernelWriter, launch: dict[str, str], number: str
-) -> tuple[list[str], list[str]]:
-    """The first ids of a group, and how many work items it has along each axis."""
-    starts: list[str] = []
-    ends: list[str] = []
-    rest = number
-    for axis in AXES:
-        groups = launch[f"groups_{axis}"]
-        own = writer.let(f"urem i64 {rest}, {groups}")
-        rest = writer.let(f"udiv i64 {rest}, {groups}")
-        writer.grid[f"group_{axis}"] = narrowed(writer, own)
-        local = launch[f"local_{axis}"]
-        starts.append(writer.let(f"mul i64 {own}, {local}"))
-        left = writer.let(f"sub i64 {launch[f'size_{axis}']}, {starts[-1]}")
-        is_cut = writer.let(f"icmp slt i64 {left}, {local}")
-        ends.append(writer.let(f"select i1 {is_cut}, i64 {left}, i64 {local}"))
-    return starts, ends
+            yield plane, row
 
 
 def set_ids(writer: KernelWriter, axis: int, start: str, local: str, stride: int = 0) -> None:

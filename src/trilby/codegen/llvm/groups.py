@@ -11,7 +11,6 @@ from typing import Any, TypeAlias
 from trilby.codegen.checked_types import scalar
 from trilby.codegen.llvm import entry
 from trilby.codegen.llvm.control_flow import trips
-from trilby.codegen.llvm.emitters import OP_RULES
 from trilby.codegen.llvm.ir import ALL, BIT, Lanes, of_kind, part_kinds, size_of_kind
 from trilby.codegen.llvm.regions import Region, RegionPlan, leaves_outwards, values_of
 from trilby.codegen.llvm.shapes import Shapes
@@ -29,7 +28,7 @@ Action: TypeAlias = Callable[[str, str], None]
 class GroupVectors:
     """What the vectors of a group keep, and how they are run."""
 
-    def __init__(self, writer: KernelWriter, same: Shapes) -> None:
+    def __init__(self, writer: KernelWriter, launch: dict[str, str], same: Shapes) -> None:
         self.writer = writer
         self.scopes: list[Scope] = []
         self._same = same
@@ -41,11 +40,7 @@ class GroupVectors:
         """The first ids of the group at hand."""
         self.ends: list[str] = []
         """How many work items it has along each axis."""
-        self._per_row = ""
-
-    def begin(self, launch: dict[str, str]) -> None:
-        """Find out how many vectors a group has."""
-        writer = self.writer
+        # How many vectors a group has.
         raised = writer.let(f"add i64 {launch['local_x']}, {writer.lanes - 1}")
         self._per_row = writer.let(f"udiv i64 {raised}, {writer.lanes}")
         rows = writer.let(f"mul i64 {launch['local_y']}, {launch['local_z']}")
@@ -60,10 +55,6 @@ class GroupVectors:
         size = max(1, lanes // 8) if kind == BIT else lanes * size_of_kind(kind)
         base, distance = self.writer.scratch.each(self.writer, size)
         return VariableSlot(base, kind, stride, distance)
-
-    def keep_mask(self) -> str:
-        """Memory for a mask in every vector."""
-        return self.keep(BIT, None).pointer
 
     def mask(self, masks: str, chunk: str) -> str:
         """The memory of the mask of one vector."""
@@ -120,14 +111,11 @@ class GroupVectors:
             with writer.masked(mask):
                 self._vector(chunk, used, action, changed, also_idle=also_idle)
 
-        with entry.counting(writer, self.ends[2]) as plane:
-            entry.set_ids(writer, 2, self.starts[2], plane)
-            with entry.counting(writer, self.ends[1]) as row:
-                entry.set_ids(writer, 1, self.starts[1], row)
-                above = writer.let(f"mul i64 {plane}, {self.ends[1]}")
-                number = writer.let(f"add i64 {above}, {row}")
-                first = writer.let(f"mul i64 {number}, {self._per_row}")
-                entry.write_row(writer, self.starts[0], self.ends[0], run)
+        with entry.all_rows(writer, self.starts, self.ends) as (plane, row):
+            above = writer.let(f"mul i64 {plane}, {self.ends[1]}")
+            number = writer.let(f"add i64 {above}, {row}")
+            first = writer.let(f"mul i64 {number}, {self._per_row}")
+            entry.write_row(writer, self.starts[0], self.ends[0], run)
 
     def _vector(
         self,
@@ -193,7 +181,7 @@ class GroupVectors:
             for operand in operands(op):
                 if operand in self.plan.made or operand in self.memory:
                     self._fetch_value(operand, chunk)
-            OP_RULES[type(op)](writer, op)
+            writer.rules[type(op)](writer, op)
         elif value not in self.memory and self._is_shared(value):
             writer.values[value] = writer.read(self._shared_slots(value))
         else:
@@ -308,19 +296,14 @@ class GroupVectors:
 def write_waiting_groups(writer: KernelWriter, launch: dict[str, str], same: Shapes) -> None:
     """Run all groups of a kernel with barriers; `same` is what is the same for a whole group."""
     writer.next_group = launch["local_x"]
-    group = GroupVectors(writer, same)
-    group.begin(launch)
-
-    def body(starts: list[str], ends: list[str]) -> None:
-        group.starts, group.ends = starts, ends
+    group = GroupVectors(writer, launch, same)
+    with entry.all_groups(writer, launch) as (group.starts, group.ends):
         scope = Scope(writer.fresh("group_done"))
         _begin_masks(group, scope, writer.func.body)
         group.scopes.append(scope)
         _block(group, writer.func.body, scope.end)
         group.scopes.pop()
         writer.label(scope.end)
-
-    entry.write_groups(writer, launch, body)
 
 
 def _block(group: GroupVectors, block: Block, end: str) -> None:
@@ -347,9 +330,9 @@ def _block(group: GroupVectors, block: Block, end: str) -> None:
 def _begin_masks(group: GroupVectors, scope: Scope, *blocks: Block) -> None:
     """Masks for a scope, if work items may leave it one by one."""
     if any(leaves_outwards(item) for block in blocks for item in group.plan.items(block)):
-        scope.alive = group.keep_mask()
+        scope.alive = group.keep(BIT, None).pointer
         group.copy_mask(scope.alive, group.running())
-        scope.turn = group.keep_mask() if scope.is_loop else ""
+        scope.turn = group.keep(BIT, None).pointer if scope.is_loop else ""
 
 
 def _exit(group: GroupVectors, op: Break | Continue | Return) -> None:
@@ -443,7 +426,7 @@ def _for(group: GroupVectors, op: For) -> None:
     def test() -> str:
         writer.values[op.body.params[0]] = writer.read(counter)
         (turn,) = writer.read(turns)
-        return writer.apply("icmp ult {t} {0}, {1}", [turn, total], BIT).text
+        return writer.apply("icmp ult", [turn, total], BIT).text
 
     def advance() -> None:
         for slots, distance in ((counter, step), (turns, of_kind(1, start.kind))):

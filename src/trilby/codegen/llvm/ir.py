@@ -196,7 +196,7 @@ class Ir:
 
     def __init__(self, lanes: int, *, fast_math: bool = False) -> None:
         self.lanes = lanes
-        self.flags = "contract " if fast_math else ""
+        self.flags = " contract" if fast_math else ""
         self.head: list[str] = []
         self.lines: list[str] = []
         self.declarations: dict[str, None] = {}
@@ -296,44 +296,52 @@ class Ir:
         """A number as a vector."""
         return Lanes(number.kind, self.spread(number), None)
 
-    def with_stride(self, number: Lanes, stride: Stride) -> Lanes:
-        """A number as the analysis sees it."""
-        if number.stride == stride:
-            return number
-        if stride is not None:
-            raise TypeError((number, stride))
-        return self.varying(number)
-
     def in_lane(self, kind: str, vector: str, index: str) -> str:
         """One number of a vector: `in_lane("float", "%v1", "i64 3")`."""
         return self.let(f"extractelement {self.vector(kind)} {vector}, {index}")
 
     # -- computing --------------------------------------------------------------------
 
-    def apply(self, form: str, args: Sequence[Lanes], kind: str = "") -> Lanes:
-        """An instruction on all lanes: `apply("fadd {t} {0}, {1}", [a, b])`.
+    def apply(self, word: str, args: Sequence[Lanes], kind: str = "") -> Lanes:
+        """An instruction on all lanes: `apply("fadd", [a, b])`, `apply("icmp eq", [a, b], BIT)`.
 
-        `{t}` is the type of the operands; `{o}` that of the result, whose kind is the operands'
-        unless it is given.
+        `kind` is that of the result where it is not that of the operands.
         """
-        stride = 0 if all(arg.is_uniform for arg in args) else None
+        stride, type_, texts = self._operands(args)
+        made = self.let(f"{word} {type_} {', '.join(texts)}")
+        return Lanes(kind or args[0].kind, made, stride)
+
+    def convert(self, word: str, number: Lanes, kind: str) -> Lanes:
+        """A number as one of another kind: `convert("sext", a, "i64")`."""
+        stride, type_, (text,) = self._operands([number])
+        made = self.let(f"{word} {type_} {text} to {self.type_of(stride, kind)}")
+        return Lanes(kind, made, stride)
+
+    def call_symbol(
+        self, symbol: str, args: Sequence[Lanes], kind: str = "", extra: str = "", flags: str = ""
+    ) -> Lanes:
+        """A call of a function of lanes by its symbol; `extra` is one more argument."""
+        kind = kind or args[0].kind
+        stride, type_, texts = self._operands(args)
+        given = ", ".join([*(f"{type_} {text}" for text in texts), *([extra] if extra else [])])
+        made = self.let(f"call{flags} {self.type_of(stride, kind)} {symbol}({given})")
+        return Lanes(kind, made, stride)
+
+    def _operands(self, args: Sequence[Lanes]) -> tuple[Stride, str, list[str]]:
+        """The step of a result, and the type and the texts of what it is computed from."""
+        stride = alike([arg.stride for arg in args])
         texts = [arg.text if stride == 0 else self.spread(arg) for arg in args]
-        made = kind or args[0].kind
-        types = {"t": self.type_of(stride, args[0].kind), "o": self.type_of(stride, made)}
-        return Lanes(made, self.let(form.format(*texts, **types)), stride)
+        return stride, self.type_of(stride, args[0].kind), texts
 
     def call(self, name: str, args: Sequence[Lanes], extra: str = "") -> Lanes:
         """A call of an LLVM intrinsic that works lane by lane: `call("sqrt", [x])`."""
-        stride = 0 if all(arg.is_uniform for arg in args) else None
-        type_ = self.type_of(stride, args[0].kind)
-        suffix = self.suffix(args[0].kind, stride)
+        kind, stride = args[0].kind, alike([arg.stride for arg in args])
+        type_ = self.type_of(stride, kind)
         taken = ", ".join([type_ for _ in args] + (["i1"] if extra else []))
-        symbol = f"@llvm.{name}.{suffix}"
+        symbol = f"@llvm.{name}.{self.suffix(kind, stride)}"
         self.declare(f"declare {type_} {symbol}({taken})")
-        texts = [arg.text if stride == 0 else self.spread(arg) for arg in args]
-        given = ", ".join([*(f"{type_} {text}" for text in texts), *([extra] if extra else [])])
-        flags = self.flags if args[0].kind in {"float", "double"} else ""
-        return Lanes(args[0].kind, self.let(f"call {flags}{type_} {symbol}({given})"), stride)
+        flags = self.flags if kind in {"float", "double"} else ""
+        return self.call_symbol(symbol, args, extra=extra, flags=flags)
 
     def intrinsic(self, result: str, name: str, *args: tuple[str, str]) -> str:
         """A call of any LLVM intrinsic, with the type and the text of each argument.
@@ -417,7 +425,7 @@ class Ir:
 
     def _even(self, word: str, left: Lanes, right: Lanes, stride: Stride) -> Lanes:
         if stride is None:
-            return self.apply(f"{word} {{t}} {{0}}, {{1}}", [self.varying(left), right])
+            return self.apply(word, [self.varying(left), right])
         text = self.let(f"{word} {left.kind} {left.text}, {right.text}")
         return Lanes(left.kind, text, stride)
 

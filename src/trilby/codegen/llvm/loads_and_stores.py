@@ -106,15 +106,11 @@ def _picked(writer: KernelWriter, pointer: Lanes, kind: str, step: int) -> str:
     """Every `step`-th number of `step` vectors, of which the last ends with the last number."""
     lanes, size = writer.lanes, size_of_kind(kind)
     starts = [lanes * n for n in range(step - 1)] + [step * (lanes - 1) + 1 - lanes]
-    found = "poison"
-    for number, start in enumerate(starts):
-        vector = _vector(writer, writer.moved(pointer.text, start * size), kind)
-        wanted = range(lanes * number, max(lanes * (number + 1), start + lanes))
-        indices = [
-            lanes + step * lane - start if step * lane in wanted else lane for lane in range(lanes)
-        ]
-        found = writer.shuffled(kind, found, vector, indices)
-    return found
+    # Each vector is loaded when its numbers are taken.
+    vectors = (_vector(writer, writer.moved(pointer.text, n * size), kind) for n in starts)
+    owners = [step * lane // lanes for lane in range(lanes)]
+    places = [(owner, step * lane - starts[owner]) for lane, owner in enumerate(owners)]
+    return _gathered(writer, kind, vectors, places)
 
 
 # ------------------------------------------------------------------------------------------- access
@@ -380,7 +376,19 @@ def _loaded(
         per_vector = writer.lanes // block
         ends = range(per_vector, len(pieces) + 1, per_vector)
         rows = [writer.concatenated(kind, pieces[end - per_vector : end], block) for end in ends]
-        return {n: Lanes(kind, _every(writer, kind, rows, n), None) for n in wanted}
+        return {  # every `step`-th number, from the first of each member on
+            n: Lanes(
+                kind,
+                _gathered(
+                    writer,
+                    kind,
+                    rows,
+                    [divmod(at, writer.lanes) for at in range(n, step * writer.lanes, step)],
+                ),
+                None,
+            )
+            for n in wanted
+        }
     parts = [writer.concatenated(kind, pieces[n::step], block) for n in range(step)]
     parts = _parted(writer, kind, parts)
     return {n: Lanes(kind, parts[n], None) for n in wanted}
@@ -406,7 +414,10 @@ def _stored(writer: KernelWriter, pointer: str, numbers: Sequence[Lanes]) -> Non
     block = _block(writer, kind)
     vectors = [writer.spread(number) for number in numbers]
     if step == 3:
-        rows = [_mixed_row(writer, kind, vectors, row) for row in range(step)]
+        # The first number of every vector, then the second of every one, and so on.
+        places = [(of, lane) for lane in range(writer.lanes) for of in range(step)]
+        starts = range(0, len(places), writer.lanes)
+        rows = [_gathered(writer, kind, vectors, places[n : n + writer.lanes]) for n in starts]
         _put(writer, pointer, kind, rows, writer.lanes)
         return
     together = min(step, block)
@@ -447,12 +458,13 @@ def _parted(writer: KernelWriter, kind: str, vectors: Sequence[str]) -> list[str
     return [part for pair in zip(*found, strict=True) for part in pair]
 
 
-def _every(writer: KernelWriter, kind: str, vectors: Sequence[str], number: int) -> str:
-    """Every n-th number of n vectors, from one on."""
-    lanes, found = writer.lanes, "poison"
-    wanted = [lane * len(vectors) + number for lane in range(lanes)]
+def _gathered(
+    writer: KernelWriter, kind: str, vectors: Iterable[str], places: Sequence[tuple[int, int]]
+) -> str:
+    """A vector of the numbers at some places: which vector each is in, and where in that."""
+    found = "poison"
     for at, vector in enumerate(vectors):
-        own = [lanes + n - at * lanes if n // lanes == at else k for k, n in enumerate(wanted)]
+        own = [writer.lanes + n if of == at else lane for lane, (of, n) in enumerate(places)]
         found = writer.shuffled(kind, found, vector, own)
     return found
 
@@ -473,19 +485,6 @@ def _mixed(writer: KernelWriter, kind: str, vectors: Sequence[str]) -> list[str]
         for one, other in zip(even, odd, strict=True)
         for indices in (low, high)
     ]
-
-
-def _mixed_row(writer: KernelWriter, kind: str, vectors: Sequence[str], row: int) -> str:
-    """The first number of every vector, then the second of every one, and so on, from a row on."""
-    lanes, found = writer.lanes, "poison"
-    places = [row * lanes + n for n in range(lanes)]
-    for at, vector in enumerate(vectors):
-        own = [
-            lanes + place // len(vectors) if place % len(vectors) == at else n
-            for n, place in enumerate(places)
-        ]
-        found = writer.shuffled(kind, found, vector, own)
-    return found
 
 
 def _in_blocks(writer: KernelWriter, kind: str, chosen: Iterable[int]) -> list[int]:

@@ -4,7 +4,6 @@ from collections.abc import Callable, Mapping, Sequence
 
 from trilby.codegen.checked_types import scalar
 from trilby.codegen.llvm.arithmetic import compared, rounded
-from trilby.codegen.llvm.formulas.math_formulas import function_of, has_formula
 from trilby.codegen.llvm.ir import BIT, Lanes, of_kind
 from trilby.codegen.llvm.writer import KernelWriter
 from trilby.data.dtypes import ScalarType
@@ -26,9 +25,9 @@ def in_vectors(writer: KernelWriter, function: str, args: Sequence[Lanes]) -> La
     The logarithm of floats strays too far, and is computed with doubles.
     """
     if function == "log" and args[0].kind == "float":
-        wide = [writer.apply("fpext {t} {0} to {o}", [arg], "double") for arg in args]
+        wide = [writer.convert("fpext", arg, "double") for arg in args]
         found = in_vectors(writer, function, wide)
-        return found and writer.apply("fptrunc {t} {0} to {o}", [found], "float")
+        return found and writer.convert("fptrunc", found, "float")
     bits = {"float": 32, "double": 64}[args[0].kind]
     piece = writer.target.width_bits // bits
     letter, needed = _REGISTERS.get(writer.target.width_bits, ("", ""))
@@ -78,7 +77,7 @@ def math(writer: KernelWriter, op: Math) -> None:
         positive = _turned(writer, op, type_)
         found = computed(writer, op.function, args if positive is None else [positive])
         if positive is not None:
-            found = writer.apply("fneg {t} {0}", [found])
+            found = writer.apply("fneg", [found])
         writer.give(op, rounded(writer, found, type_))
 
 
@@ -96,7 +95,7 @@ def _turned(writer: KernelWriter, op: Math, type_: ScalarType) -> Lanes | None:
         inner = writer.makers.get(made.left)
         if isinstance(inner, Neg):
             pair = [writer.take(inner.operand), writer.take(made.right)]
-            return writer.apply(f"fmul {writer.flags}{{t}} {{0}}, {{1}}", pair)
+            return writer.apply(f"fmul{writer.flags}", pair)
     return None
 
 
@@ -105,18 +104,23 @@ def computed(writer: KernelWriter, function: str, args: Sequence[Lanes]) -> Lane
     if function in _DIRECT:
         return writer.call(function, args)
     if function == "fmod":
-        return writer.apply("frem {t} {0}, {1}", args)
+        return writer.apply("frem", args)
     if function == "rsqrt":
         root = writer.call("sqrt", args)
-        return writer.apply("fdiv {t} {0}, {1}", [of_kind(1.0, root.kind), root])
+        return writer.apply("fdiv", [of_kind(1.0, root.kind), root])
     if function in _FACTORS:
         factor = of_kind(_FACTORS[function], args[0].kind)
-        return writer.apply("fmul {t} {0}, {1}", [args[0], factor])
+        return writer.apply("fmul", [args[0], factor])
     return _function(writer, function, args)
 
 
 def _function(writer: KernelWriter, function: str, args: Sequence[Lanes]) -> Lanes:
     """A function that LLVM does not have: a formula, or the C library's."""
+    from trilby.codegen.llvm.formulas.math_formulas import (  # noqa: PLC0415 -- few kernels need it
+        function_of,
+        has_formula,
+    )
+
     kind = args[0].kind
     name = f"{_C_NAMES.get(function, function)}{'f' if kind == 'float' else ''}"
     taken = ", ".join(kind for _ in args)
@@ -126,7 +130,7 @@ def _function(writer: KernelWriter, function: str, args: Sequence[Lanes]) -> Lan
         return Lanes(kind, writer.let(f"call {kind} @{name}({given})"))
     if not (has_formula(function, kind) and _fuses(writer)):
         found = in_vectors(writer, function, args)
-        return found or _called(writer, _lane_by_lane(writer, name, kind, len(args)), args)
+        return found or writer.call_symbol(_lane_by_lane(writer, name, kind, len(args)), args)
     symbol = f"@formula.{function}.{kind}"
     if symbol not in writer.definitions:
         one_by_one = _lane_by_lane(writer, name, kind, len(args))
@@ -134,12 +138,7 @@ def _function(writer: KernelWriter, function: str, args: Sequence[Lanes]) -> Lan
         writer.definitions[symbol] = text
         for declaration in calls:
             writer.declare(declaration)
-    return _called(writer, symbol, args)
-
-
-def _called(writer: KernelWriter, symbol: str, args: Sequence[Lanes]) -> Lanes:
-    given = ", ".join(f"{{t}} {{{n}}}" for n in range(len(args)))
-    return writer.apply(f"call {{t}} {symbol}({given})", args)
+    return writer.call_symbol(symbol, args)
 
 
 def _fuses(writer: KernelWriter) -> bool:
@@ -174,8 +173,8 @@ def _tested(writer: KernelWriter, function: str, number: Lanes) -> Lanes:
     suffix = writer.suffix(number.kind, number.stride)
     types = [writer.type_of(number.stride, kind) for kind in (BIT, number.kind)]
     writer.declare(f"declare {types[0]} @llvm.is.fpclass.{suffix}({types[1]}, i32 immarg)")
-    form = f"call {{o}} @llvm.is.fpclass.{suffix}({{t}} {{0}}, i32 {_TESTS[function]})"
-    return writer.apply(form, [number], BIT)
+    symbol, classes = f"@llvm.is.fpclass.{suffix}", f"i32 {_TESTS[function]}"
+    return writer.call_symbol(symbol, [number], BIT, classes)
 
 
 # -- functions of numbers of any type -----------------------------------------------------
@@ -250,7 +249,7 @@ def _whole_power(writer: KernelWriter, type_: ScalarType, pair: list[Lanes]) -> 
     if name not in writer.definitions:
         lanes = 0 if stride == 0 else writer.lanes
         writer.definitions[name] = _definition(name, vector, base.kind, lanes, type_)
-    return writer.apply(f"call {{t}} {name}({{t}} {{0}}, {{t}} {{1}})", pair)
+    return writer.call_symbol(name, pair)
 
 
 def _definition(name: str, vector: str, kind: str, lanes: int, type_: ScalarType) -> str:

@@ -4,18 +4,22 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from typing import TypeGuard
 
-from trilby.analysis.reach import KernelGraph, short_name
+from trilby.analysis.reach import KernelGraph, reaching, short_name
 from trilby.analysis.spans import Spans
 from trilby.codegen.checked_types import expect
 from trilby.codegen.identifiers import own_name
+from trilby.codegen.llvm.calls import analysed_callees, write_callees
 from trilby.codegen.llvm.emitters import OP_RULES
 from trilby.codegen.llvm.entry import (
+    all_groups,
+    all_rows,
     counting,
     read_arguments,
     read_launch,
-    write_groups,
-    write_rows,
+    write_items,
+    write_row,
 )
+from trilby.codegen.llvm.groups import write_waiting_groups
 from trilby.codegen.llvm.ir import POINTER, Lanes
 from trilby.codegen.llvm.neighbours import neighbours_of
 from trilby.codegen.llvm.shapes import IN_GROUP, shapes_of
@@ -26,6 +30,7 @@ from trilby.data.schema import NDArrayType
 from trilby.model.op import Block, Func, Op, operands, walk
 from trilby.model.ops.control import For, While
 from trilby.model.ops.core import VarLoad, VarStore
+from trilby.model.ops.debug import Assert
 from trilby.model.ops.grid import Barrier, Grid
 from trilby.model.ops.memory import AtomicUpdate, Extent, LocalArray
 from trilby.model.value import KERNEL_CONTEXT, Value
@@ -211,21 +216,20 @@ def generate(graph: KernelGraph, target: LlvmTarget, *, lines: bool = False) -> 
     writer.waits = any(isinstance(op, Barrier) for op in walk(func.body))
     if lines:
         writer.source_lines = SourceLines(graph.entry)
-    functions: list[str] = []
-    if called:
-        from trilby.codegen.llvm.calls import analysed_callees, write_callees  # noqa: PLC0415 -- few
-
-        functions = write_callees(writer, analysed_callees(called, analysed))
+    asserting = reaching(graph, Assert)
+    functions = write_callees(writer, analysed_callees(called, analysed, asserting))
     launch = read_launch(writer)
     read_arguments(writer)
     writer.end_prelude()
     if writer.waits:
-        from trilby.codegen.llvm.groups import write_waiting_groups  # noqa: PLC0415 -- few wait
-
         write_waiting_groups(writer, launch, shapes_of(func, spans, IN_GROUP))
     else:
-        with tallied(writer, launch):
-            write_groups(writer, launch, lambda starts, ends: write_rows(writer, starts, ends))
+        with (
+            tallied(writer, launch),
+            all_groups(writer, launch) as (starts, ends),
+            all_rows(writer, starts, ends),
+        ):
+            write_row(writer, starts[0], ends[0], lambda _, mask: write_items(writer, mask))
     writer.finish()
     entry = own_name(short_name(graph.entry.name))
     return LlvmModule(

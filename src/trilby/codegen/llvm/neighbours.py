@@ -10,8 +10,9 @@ from typing import TypeAlias
 
 from trilby.codegen.checked_types import expect
 from trilby.codegen.llvm.ir import axes_of, stored_kind
+from trilby.codegen.llvm.regions import leaves_outwards
 from trilby.codegen.value_uses import all_blocks
-from trilby.data.dtypes import ScalarType, Type
+from trilby.data.dtypes import I32, I64, ScalarType
 from trilby.data.layout import fixed_offsets, member_offset
 from trilby.data.schema import (
     INDEX,
@@ -22,7 +23,7 @@ from trilby.data.schema import (
     walk_path,
 )
 from trilby.dataclass import dataclass
-from trilby.model.op import Block, Func, Op, blocks, operands, walk
+from trilby.model.op import Block, Func, Op, blocks, operands, roles, walk
 from trilby.model.ops import arith
 from trilby.model.ops.core import Call, Constant
 from trilby.model.ops.debug import Assert, Print
@@ -81,8 +82,6 @@ def _rows(block: Block, places: "_Places") -> list[_Row]:
     for op in block.ops:
         inner = [one for nested in blocks(op) for one in walk(nested)]
         if inner:
-            from trilby.codegen.llvm.regions import leaves_outwards  # noqa: PLC0415 -- few get here
-
             # Loads may happen before a branch or a loop that changes nothing and is not left.
             if any(isinstance(one, _CHANGES) for one in inner) or leaves_outwards(op):
                 current.clear()
@@ -119,11 +118,15 @@ class _Places:
 
     def _number(self, op: Op, value: Value) -> None:
         same = tuple(self._of(operand) for operand in operands(op))
-        described = (type(op), value.type, _attribute(op), same)
+        attributes = [name for name, role in roles(type(op)) if role == "attribute"]
+        told = tuple(repr(getattr(op, name)) for name in attributes)
+        described = (type(op), value.type, told, same)
         self._numbers[value] = self._known.setdefault(described, len(self._known))
         if isinstance(op, Constant) and isinstance(op.literal, int):
             self._literals[value] = op.literal
-        if isinstance(op, arith.Add | arith.Sub) and _counts(value.type):
+        # Indices of 32 bits and more are outside of every array where they wrap.
+        is_index = value.type in {I32, I64}
+        if isinstance(op, arith.Add | arith.Sub) and is_index:
             self._sum(op, value)
 
     def _sum(self, op: arith.Add | arith.Sub, value: Value) -> None:
@@ -164,21 +167,3 @@ class _Places:
         type_ = expect(ScalarType, type_at(pointee(op.base.type), op.path))
         space = space_of(op.base.type)
         return _BytePlace(tuple(root), offset, type_.size, stored_kind(type_), space)
-
-
-def _attribute(op: Op) -> str:
-    """What tells an op from others of its kind with the same operands."""
-    match op:
-        case Constant():
-            return repr(op.literal)
-        case Grid():
-            return op.field
-        case Extent():
-            return str(op.axis)
-        case _:
-            return ""
-
-
-def _counts(type_: Type) -> bool:
-    """Whether indices of a type are outside of every array where they wrap."""
-    return isinstance(type_, ScalarType) and type_.kind == "int" and type_.bits >= 32

@@ -134,9 +134,7 @@ Item: TypeAlias = Region | Op
 
 def waits(op: Op) -> bool:
     """Whether an op is a barrier or holds one."""
-    return isinstance(op, Barrier) or any(
-        isinstance(inner, Barrier) for block in blocks(op) for inner in walk(block)
-    )
+    return any(isinstance(inner, Barrier) for inner in walk(Block((op,))))
 
 
 class RegionPlan:
@@ -187,7 +185,7 @@ class RegionPlan:
     def _steps(self, value: Value) -> int:
         op = self.made.get(value)
         if op is None:
-            return 0 if value not in self._homes else LONGEST + 1
+            return 0
         if not _is_pure(op):
             return LONGEST + 1
         total = 1

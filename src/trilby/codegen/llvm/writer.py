@@ -66,11 +66,6 @@ class Scratch:
         self.in_chunks += size
         return name, size
 
-    @property
-    def is_much(self) -> bool:
-        """Whether a launch has to report that there is no such memory."""
-        return self.fixed + self.in_chunks >= MUCH
-
     def begin(self, ir: Ir, refuse: list[str]) -> list[str]:
         """The lines that find the memory, to stand where sizes are known.
 
@@ -297,7 +292,7 @@ class KernelWriter(Ir):
         self.shapes = analysed.shapes
         self.spans = analysed.spans
         self.target = target
-        self._rules = rules
+        self.rules = rules
         self.values: dict[Value, tuple[Lanes, ...]] = {}
         self.variables: dict[Value, list[VariableSlot]] = {}
         self.spilled: dict[Value, list[VariableSlot]] = {}
@@ -354,7 +349,7 @@ class KernelWriter(Ir):
             if isinstance(op, Yield):
                 break
             self._come_from(op.location, says_line=says_lines)
-            self._rules[type(op)](self, op)
+            self.rules[type(op)](self, op)
             if op.result in self.spilled:
                 self.fill(self.spilled[op.result], self.values[op.result])
             if isinstance(op, Break | Continue | Return):
@@ -393,9 +388,10 @@ class KernelWriter(Ir):
     ) -> None:
         """Put a value in memory; with `blend` only in the lanes that run."""
         for slot, part in zip(slots, parts, strict=True):
-            new = self.with_stride(part, slot.stride)
+            if slot.stride not in {None, part.stride}:
+                raise TypeError((part, slot))
             type_ = self.type_of(slot.stride, slot.kind)
-            text = new.text if new.stride is not None else self.spread(new)
+            text = self.spread(part) if slot.stride is None else part.text
             if blend and self.mask is not None:
                 old = self.load(type_, slot.pointer)
                 mask = f"{self.vector(BIT)} {self.mask}"
@@ -423,7 +419,7 @@ class KernelWriter(Ir):
 
     def _refusal(self) -> list[str]:
         """The end of a call for whose arrays there is no memory."""
-        if not self.scratch.is_much:
+        if self.scratch.fixed + self.scratch.in_chunks < MUCH:
             self.declare("declare void @abort()")
             return ["  call void @abort()", "  unreachable"]
         self.asserts.append((NO_MEMORY, self.func.location))

@@ -35,11 +35,6 @@ class FloatKind:
         """Below this, the third power of a number is nothing beside it."""
         return 2.0 ** -(self.fraction // 2 + 2)
 
-    def nearest(self, number: float) -> float:
-        """A number of this type."""
-        code = "d" if self.bits == 64 else "f"
-        return float(struct.unpack(code, struct.pack(code, number))[0])
-
     def bit_pattern(self, number: float) -> int:
         """The bits of a number."""
         codes = ("d", "q") if self.bits == 64 else ("f", "i")
@@ -51,11 +46,20 @@ DOUBLE = FloatKind("double", "i64", 64, 52)
 KINDS: Mapping[str, FloatKind] = {"float": FLOAT, "double": DOUBLE}
 
 
-def _instruction(form: str, kind: str = "") -> Callable[..., Lanes]:
+def _instruction(word: str, kind: str = "") -> Callable[..., Lanes]:
     """A method for an instruction on lanes: `f.add(x, y)`."""
 
     def method(f: "Formula", *numbers: Lanes) -> Lanes:
-        return f.ir.apply(form, numbers, kind)
+        return f.ir.apply(word, numbers, kind)
+
+    return method
+
+
+def _intrinsic(name: str) -> Callable[..., Lanes]:
+    """A method for an intrinsic of LLVM: `f.root(x)`."""
+
+    def method(f: "Formula", *numbers: Lanes) -> Lanes:
+        return f.ir.call(name, numbers)
 
     return method
 
@@ -69,7 +73,7 @@ class Formula:
 
     def of(self, number: float) -> Lanes:
         """A constant."""
-        return of_kind(self.kind.nearest(number), self.kind.name)
+        return of_kind(number, self.kind.name)
 
     def whole(self, number: int) -> Lanes:
         """A constant of bits."""
@@ -77,27 +81,19 @@ class Formula:
 
     # -- floats -----------------------------------------------------------------------
 
-    add = _instruction("fadd {t} {0}, {1}")
-    sub = _instruction("fsub {t} {0}, {1}")
-    mul = _instruction("fmul {t} {0}, {1}")
-    div = _instruction("fdiv {t} {0}, {1}")
-    negated = _instruction("fneg {t} {0}")
+    add = _instruction("fadd")
+    sub = _instruction("fsub")
+    mul = _instruction("fmul")
+    div = _instruction("fdiv")
+    negated = _instruction("fneg")
+    magnitude = _intrinsic("fabs")
+    root = _intrinsic("sqrt")
+    signed = _intrinsic("copysign")
+    """A magnitude with the sign of another number: `f.signed(x, y)`."""
 
     def fma(self, a: Lanes, b: Lanes, c: Lanes) -> Lanes:
         """`a * b + c`, rounded once."""
         return self.ir.call("fma", [self.ir.varying(part) for part in (a, b, c)])
-
-    def magnitude(self, number: Lanes) -> Lanes:
-        """`abs(number)`."""
-        return self.ir.call("fabs", [number])
-
-    def root(self, number: Lanes) -> Lanes:
-        """The square root."""
-        return self.ir.call("sqrt", [number])
-
-    def signed(self, magnitude: Lanes, sign: Lanes) -> Lanes:
-        """A magnitude with the sign of another number."""
-        return self.ir.call("copysign", [magnitude, sign])
 
     def polynomial(self, table: Mapping[str, Sequence[float]], x: Lanes) -> Lanes:
         """The sum of coefficients times powers of `x`."""
@@ -109,10 +105,10 @@ class Formula:
 
     # -- choices ----------------------------------------------------------------------
 
-    less = _instruction("fcmp olt {t} {0}, {1}", BIT)
-    equal = _instruction("fcmp oeq {t} {0}, {1}", BIT)
-    both = _instruction("and {t} {0}, {1}")
-    either = _instruction("or {t} {0}, {1}")
+    less = _instruction("fcmp olt", BIT)
+    equal = _instruction("fcmp oeq", BIT)
+    both = _instruction("and")
+    either = _instruction("or")
 
     def choose(self, condition: Lanes, then: Lanes, otherwise: Lanes) -> Lanes:
         """`then if condition else otherwise`."""
@@ -128,20 +124,20 @@ class Formula:
 
     def bits(self, number: Lanes) -> Lanes:
         """The bits of a float."""
-        return self.ir.apply("bitcast {t} {0} to {o}", [number], self.kind.integer)
+        return self.ir.convert("bitcast", number, self.kind.integer)
 
     def float_of(self, bits: Lanes) -> Lanes:
         """The float that has some bits."""
-        return self.ir.apply("bitcast {t} {0} to {o}", [bits], self.kind.name)
+        return self.ir.convert("bitcast", bits, self.kind.name)
 
     def on_bits(self, word: str, left: Lanes, right: Lanes) -> Lanes:
         """An operation of integers: `on_bits("and", a, b)`."""
-        return self.ir.apply(f"{word} {{t}} {{0}}, {{1}}", [left, right])
+        return self.ir.apply(word, [left, right])
 
     def is_set(self, number: Lanes, bit: int) -> Lanes:
         """Whether a bit is set."""
         found = self.on_bits("and", number, self.whole(bit))
-        return self.ir.apply("icmp ne {t} {0}, {1}", [found, self.whole(0)], BIT)
+        return self.ir.apply("icmp ne", [found, self.whole(0)], BIT)
 
     def two_to(self, biased: Lanes) -> Lanes:
         """The power of two that has such an exponent."""
@@ -159,9 +155,9 @@ class Formula:
     def widened(self, number: Lanes) -> Lanes:
         """A float as a double; what follows is written in doubles, up to `narrowed`."""
         self.kind = DOUBLE
-        return self.ir.apply("fpext {t} {0} to {o}", [number], DOUBLE.name)
+        return self.ir.convert("fpext", number, DOUBLE.name)
 
     def narrowed(self, number: Lanes) -> Lanes:
         """A double as a float."""
         self.kind = FLOAT
-        return self.ir.apply("fptrunc {t} {0} to {o}", [number], FLOAT.name)
+        return self.ir.convert("fptrunc", number, FLOAT.name)

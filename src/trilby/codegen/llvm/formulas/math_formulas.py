@@ -312,11 +312,10 @@ def atan2(f: Formula, y: Lanes, x: Lanes) -> Lanes:
     t = f.choose(f.equal(short, f.of(math.inf)), f.of(1.0), f.div(short, long))
     found = _flat(f, f.choose(f.equal(long, zero), zero, t))
     found = f.choose(is_steep, _from_quarter(f, found), found)
-    high, low, _ = (2 * piece for piece in HALF_PI[f.kind.name])
-    other_way = f.add(f.sub(f.of(high), found), f.of(low))
-    is_left = f.ir.apply("icmp slt {t} {0}, {1}", [f.bits(x), f.whole(0)], BIT)
+    other_way = _from_quarter(f, found, 2)
+    is_left = f.ir.apply("icmp slt", [f.bits(x), f.whole(0)], BIT)
     found = f.signed(f.choose(is_left, other_way, found), y)
-    is_nan = f.ir.apply("fcmp uno {t} {0}, {1}", [y, x], BIT)
+    is_nan = f.ir.apply("fcmp uno", [y, x], BIT)
     return f.choose(is_nan, f.add(y, x), found)
 
 
@@ -326,9 +325,9 @@ def _flat(f: Formula, t: Lanes) -> Lanes:
     return f.fma(f.mul(t, z), f.polynomial(ATAN, z), t)
 
 
-def _from_quarter(f: Formula, angle: Lanes) -> Lanes:
-    """`π/2 - angle`."""
-    high, low, _ = HALF_PI[f.kind.name]
+def _from_quarter(f: Formula, angle: Lanes, quarters: int = 1) -> Lanes:
+    """`π/2 - angle`, or so many times `π/2` less an angle."""
+    high, low, _ = (quarters * piece for piece in HALF_PI[f.kind.name])
     return f.add(f.sub(f.of(high), angle), f.of(low))
 
 
@@ -343,8 +342,7 @@ def acos(f: Formula, x: Lanes) -> Lanes:
     """The arc cosine."""
     is_large, found = _half_angle(f, f.magnitude(x))
     doubled = f.add(found, found)
-    high, low, _ = (2 * piece for piece in HALF_PI[f.kind.name])
-    other_way = f.add(f.sub(f.of(high), doubled), f.of(low))
+    other_way = _from_quarter(f, doubled, 2)
     large = f.choose(f.less(x, f.of(0.0)), other_way, doubled)
     return f.choose(is_large, large, _from_quarter(f, f.signed(found, x)))
 
@@ -394,15 +392,15 @@ def power(f: Formula, base: Lanes, exponent: Lanes) -> Lanes:
     found = exp(f, f.mul(y, log(f, a)))
     is_endless = f.equal(f.magnitude(y), infinite)
     found = f.choose(f.both(f.equal(a, one), is_endless), one, found)
-    is_negative = f.ir.apply("icmp slt {t} {0}, {1}", [f.bits(x), f.whole(0)], BIT)
+    is_negative = f.ir.apply("icmp slt", [f.bits(x), f.whole(0)], BIT)
     is_whole = f.equal(f.ir.call("floor", [y]), y)
     half = f.mul(y, f.of(0.5))
     is_even = f.equal(f.ir.call("floor", [half]), half)
-    is_odd = f.ir.apply("xor {t} {0}, {1}", [f.ir.varying(is_even), f.ir.varying(is_whole)])
+    is_odd = f.ir.apply("xor", [f.ir.varying(is_even), f.ir.varying(is_whole)])
     flipped = f.both(is_negative, is_odd)
     found = f.choose(flipped, f.negated(found), found)
     is_below = f.both(f.less(x, zero), f.less(a, infinite))
-    is_broken = f.ir.apply("fcmp one {t} {0}, {1}", [f.ir.call("floor", [y]), y], BIT)
+    is_broken = f.ir.apply("fcmp one", [f.ir.call("floor", [y]), y], BIT)
     found = f.choose(f.both(is_below, is_broken), f.of(math.nan), found)
     is_one = f.either(f.equal(y, zero), f.equal(x, one))
     return f.narrowed(f.choose(is_one, one, found))
