@@ -63,6 +63,3 @@ class OrElse(Op, mnemonic="or_else"):
 
     first: Value
     rest: Block
-
-
-CONTROL_OPS = (If, While, For, Break, Continue, Ternary, AndThen, OrElse)

@@ -68,7 +68,6 @@ class Inlined(Op, mnemonic="inlined", result=None):
     callee: str
 
 
-CORE_OPS = (Constant, Var, VarLoad, VarStore, Call, Return, Yield)
 LOWERED_OPS = (Inlined,)
 """Ops that only transforms make, for the code generator that asks for them."""
 

@@ -31,6 +31,3 @@ def texts_of(form: str) -> list[str]:
         if place is not None:
             texts.append("")
     return texts
-
-
-DEBUG_OPS = (Assert, Print)

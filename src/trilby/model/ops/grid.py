@@ -25,5 +25,3 @@ class Barrier(Op, mnemonic="barrier", result=False):
 
 
 BARRIER_SCOPES = ("local", "global", "both")
-
-GRID_OPS = (Grid, Barrier)

@@ -80,5 +80,3 @@ class Extent(Op, mnemonic="extent"):
 
 ATOMIC_CHANGES = ("add", "sub", "min", "max", "and", "or", "xor", "exchange")
 """How an atomic op may change a place."""
-
-MEMORY_OPS = (Load, Store, Place, AtomicUpdate, CompareExchange, LocalArray, PrivateArray, Extent)

@@ -22,6 +22,3 @@ class Unpack(Op, mnemonic="unpack"):
 
     whole: Value
     leaf: str
-
-
-STRUCT_OPS = (Pack, Unpack)
