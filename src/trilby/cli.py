@@ -347,7 +347,7 @@ def _explain(options: argparse.Namespace) -> int:
     elif options.json:
         sys.stdout.write(explanation.explanation_json(found) + "\n")
     else:
-        sys.stdout.write(explanation.explanation_text(found))
+        sys.stdout.write(str(found))
     return 0
 
 

@@ -6,6 +6,7 @@ line, caret, call chain), what, and what to do about it.
 """
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, Self
 
 from trilby.source import Location, chain_text, excerpt, users_location
@@ -64,17 +65,8 @@ class TrilbyError(Exception):
         return self
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _rebuild, (type(self), self.problem, self.advice, self.location, self.calls)
-
-
-def _rebuild(
-    kind: type[TrilbyError],
-    problem: str,
-    advice: str,
-    location: Location | None,
-    calls: tuple[tuple[str, Location], ...],
-) -> TrilbyError:
-    return kind(problem, advice=advice, location=location, calls=calls)
+        known = {"advice": self.advice, "location": self.location, "calls": self.calls}
+        return partial(type(self), self.problem, **known), ()
 
 
 class SchemaError(TrilbyError, TypeError):

@@ -32,7 +32,7 @@ from trilby.options import Transfers
 from trilby.reflect.functions import is_kernel
 from trilby.runtime.compile import analyse_kernel
 from trilby.tools.emit import emit
-from trilby.tools.explanation import explain
+from trilby.tools.explanation import explanation_of
 from trilby.tools.lint_command import list_lints
 from trilby.tools.load import load_function
 
@@ -98,8 +98,8 @@ def generated(page: Path) -> Iterator[tuple[Fenced, str]]:
                 text = emit(found, target, ranks=None, lines=False, after=last)
                 yield block, f"{text.strip()}\n"
             case ["explain", function, strategy, *wanted]:
-                text = explain(load_function(str(ROOT / function)), Transfers(strategy))
-                sections = text.strip().split("\n\n")
+                found = load_function(str(ROOT / function))
+                sections = str(explanation_of(found, Transfers(strategy))).strip().split("\n\n")
                 chosen = [part for part in sections if part.split(maxsplit=1)[0] in wanted]
                 yield block, "\n\n".join(chosen or sections) + "\n"
             case ["lints"]:

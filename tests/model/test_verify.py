@@ -379,16 +379,14 @@ def test_the_parameters_of_a_function_are_not_those_of_its_body() -> None:
 
 
 def test_an_op_without_a_rule_is_refused() -> None:
-    class Stranger(Unary):
-        __slots__ = ()
-        mnemonic = "stranger"
+    class Stranger(Unary, mnemonic="stranger"):
+        pass
 
     n = Value(I32)
     verify(function_of(Stranger(n, result=Value(I32)), params=(n,)))  # the rule of its shape
 
-    class Alien(Op):
-        __slots__ = ()
-        mnemonic = "alien"
+    class Alien(Op, mnemonic="alien"):
+        pass
 
     with pytest.raises(ModelError, match="`alien` has no rule"):
         verify(function_of(Alien(result=Value(I32))))

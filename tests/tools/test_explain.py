@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.reflect.host_samples import helper
@@ -13,8 +14,13 @@ from tests.transform.golden_tracking import life_displayed, mandel
 from trilby.cli import main
 from trilby.errors import ArgumentValueError
 from trilby.options import Transfers
+from trilby.reflect.functions import Reflectable
 from trilby.runtime.compile import analyse_kernel
-from trilby.tools.explanation import explain
+from trilby.tools.explanation import explanation_of
+
+
+def explain(function: Reflectable, transfers: Transfers, **options: Any) -> str:
+    return str(explanation_of(function, transfers, **options))
 
 
 def test_a_compute_function_before_and_after() -> None:

@@ -11,111 +11,92 @@ from trilby.data.struct import Struct
 from trilby.data.views import Array
 
 
-class S8Array2D(Buffer):
-    """`height` rows of `width` signed integers of 8 bits."""
+class _TwoDimensional(Buffer):
+    """What these buffers begin with."""
 
     width: i32
     height: i32
+
+
+class S8Array2D(_TwoDimensional):
+    """`height` rows of `width` signed integers of 8 bits."""
+
     array: Array[i8] = bound("height", "width")
 
 
-class S16Array2D(Buffer):
+class S16Array2D(_TwoDimensional):
     """`height` rows of `width` signed integers of 16 bits."""
 
-    width: i32
-    height: i32
     array: Array[i16] = bound("height", "width")
 
 
-class S32Array2D(Buffer):
+class S32Array2D(_TwoDimensional):
     """`height` rows of `width` signed integers of 32 bits."""
 
-    width: i32
-    height: i32
     array: Array[i32] = bound("height", "width")
 
 
-class S64Array2D(Buffer):
+class S64Array2D(_TwoDimensional):
     """`height` rows of `width` signed integers of 64 bits."""
 
-    width: i32
-    height: i32
     array: Array[i64] = bound("height", "width")
 
 
-class U8Array2D(Buffer):
+class U8Array2D(_TwoDimensional):
     """`height` rows of `width` unsigned integers of 8 bits."""
 
-    width: i32
-    height: i32
     array: Array[u8] = bound("height", "width")
 
 
-class U16Array2D(Buffer):
+class U16Array2D(_TwoDimensional):
     """`height` rows of `width` unsigned integers of 16 bits."""
 
-    width: i32
-    height: i32
     array: Array[u16] = bound("height", "width")
 
 
-class U32Array2D(Buffer):
+class U32Array2D(_TwoDimensional):
     """`height` rows of `width` unsigned integers of 32 bits."""
 
-    width: i32
-    height: i32
     array: Array[u32] = bound("height", "width")
 
 
-class U64Array2D(Buffer):
+class U64Array2D(_TwoDimensional):
     """`height` rows of `width` unsigned integers of 64 bits."""
 
-    width: i32
-    height: i32
     array: Array[u64] = bound("height", "width")
 
 
-class F16Array2D(Buffer):
+class F16Array2D(_TwoDimensional):
     """`height` rows of `width` floats of 16 bits."""
 
-    width: i32
-    height: i32
     array: Array[f16] = bound("height", "width")
 
 
-class BF16Array2D(Buffer):
+class BF16Array2D(_TwoDimensional):
     """`height` rows of `width` floats of 16 bits with the range of `f32`."""
 
-    width: i32
-    height: i32
     array: Array[bf16] = bound("height", "width")
 
 
-class F32Array2D(Buffer):
+class F32Array2D(_TwoDimensional):
     """`height` rows of `width` floats of 32 bits."""
 
-    width: i32
-    height: i32
     array: Array[f32] = bound("height", "width")
 
 
-class F64Array2D(Buffer):
+class F64Array2D(_TwoDimensional):
     """`height` rows of `width` floats of 64 bits."""
 
-    width: i32
-    height: i32
     array: Array[f64] = bound("height", "width")
 
 
-class GreyImage(Buffer):
+class GreyImage(_TwoDimensional):
     """`height` rows of `width` pixels, from 0 (black) to 255 (white)."""
 
-    width: i32
-    height: i32
     pixel: Array[u8] = bound("height", "width")
 
 
-class RGBAImage(Buffer):
+class RGBAImage(_TwoDimensional):
     """`height` rows of `width` pixels with four channels, each from 0 to 255.
 
     `image.pixel[y, x].r` is one channel of one pixel, `image.pixel.r[:]` one channel of
@@ -131,8 +112,6 @@ class RGBAImage(Buffer):
         b: u8
         a: u8
 
-    width: i32
-    height: i32
     pixel: Array[Pixel] = bound("height", "width")
 
     @property

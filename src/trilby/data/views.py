@@ -33,6 +33,16 @@ Selection: TypeAlias = "np.ndarray[Any, Any] | list[int] | list[bool] | Array[An
 Values: TypeAlias = "Iterable[Any] | np.number[Any] | np.bool | Array[Any]"
 
 
+def _reduction(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A method of arrays that does what a function of NumPy does."""
+
+    def method(self: object, *args: Any, **options: Any) -> Any:
+        return function(self, *args, **options)
+
+    method.__doc__ = f"As `np.{function.__name__}`."
+    return method
+
+
 class Array(NDArrayOperatorsMixin, Generic[T]):
     """Elements of type `T` in a buffer.
 
@@ -215,29 +225,12 @@ class Array(NDArrayOperatorsMixin, Generic[T]):
 
     # --------------------------------------------------------------------- reductions
 
-    def sum(self, *args: Any, **options: Any) -> Any:
-        """As `np.sum`."""
-        return np.sum(cast("Any", self), *args, **options)
-
-    def mean(self, *args: Any, **options: Any) -> Any:
-        """As `np.mean`."""
-        return np.mean(cast("Any", self), *args, **options)
-
-    def min(self, *args: Any, **options: Any) -> Any:
-        """As `np.min`."""
-        return np.min(cast("Any", self), *args, **options)
-
-    def max(self, *args: Any, **options: Any) -> Any:
-        """As `np.max`."""
-        return np.max(cast("Any", self), *args, **options)
-
-    def any(self, *args: Any, **options: Any) -> Any:
-        """As `np.any`."""
-        return np.any(cast("Any", self), *args, **options)
-
-    def all(self, *args: Any, **options: Any) -> Any:
-        """As `np.all`."""
-        return np.all(cast("Any", self), *args, **options)
+    sum = _reduction(np.sum)
+    mean = _reduction(np.mean)
+    min = _reduction(np.min)
+    max = _reduction(np.max)
+    any = _reduction(np.any)
+    all = _reduction(np.all)
 
     # ------------------------------------------------------------- NumPy's protocols
 

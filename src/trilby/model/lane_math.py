@@ -45,8 +45,9 @@ class OfNumbers(Protocol):
     def __call__(self, x: float, y: VectorT, /, *others: VectorT | float) -> VectorT: ...
 
 
-def _in_lanes(row: Intrinsic) -> Callable[..., Any]:
-    """The meaning of a row, for numbers and lane by lane."""
+def _in_lanes(name: str) -> Callable[..., Any]:
+    """The meaning of a function's row, for numbers and lane by lane."""
+    row = INTRINSICS[name]
 
     def function(*args: Any) -> Any:
         vector = next(filter(is_vector, args), None)
@@ -65,16 +66,8 @@ def _named(row: Intrinsic, function: Callable[..., Any]) -> Callable[..., Any]:
     return function
 
 
-def _of_float(name: str) -> OfFloat:
-    return _in_lanes(INTRINSICS[name])
-
-
-def _of_floats(name: str) -> OfFloats:
-    return _in_lanes(INTRINSICS[name])
-
-
-def _of_numbers(name: str) -> OfNumbers:
-    of_two = _in_lanes(INTRINSICS[name])
+def _of_several(name: str) -> OfNumbers:
+    of_two = _in_lanes(name)
 
     def function(x: Any, y: Any, /, *others: Any) -> Any:
         return reduce(of_two, (x, y, *others))
@@ -82,42 +75,42 @@ def _of_numbers(name: str) -> OfNumbers:
     return _named(INTRINSICS[name], function)
 
 
-acos = _of_float("acos")
-acosh = _of_float("acosh")
-asin = _of_float("asin")
-asinh = _of_float("asinh")
-atan = _of_float("atan")
-atan2 = _of_floats("atan2")
-atanh = _of_float("atanh")
-cbrt = _of_float("cbrt")
-ceil = _of_float("ceil")
-copysign = _of_floats("copysign")
-cos = _of_float("cos")
-cosh = _of_float("cosh")
-degrees = _of_float("degrees")
-erf = _of_float("erf")
-erfc = _of_float("erfc")
-exp = _of_float("exp")
-exp2 = _of_float("exp2")
-expm1 = _of_float("expm1")
-fabs = _of_float("fabs")
-floor = _of_float("floor")
-fmod = _of_floats("fmod")
-gamma = _of_float("gamma")
-hypot = _of_floats("hypot")
-lgamma = _of_float("lgamma")
-log = _of_float("log")
-log10 = _of_float("log10")
-log1p = _of_float("log1p")
-log2 = _of_float("log2")
-max = _of_numbers("max")  # noqa: A001 -- it is Python's, with vectors
-min = _of_numbers("min")  # noqa: A001 -- see `max`
-pow = _of_floats("pow")  # noqa: A001 -- that of `math`, with vectors
-radians = _of_float("radians")
-remainder = _of_floats("remainder")
-sin = _of_float("sin")
-sinh = _of_float("sinh")
-sqrt = _of_float("sqrt")
-tan = _of_float("tan")
-tanh = _of_float("tanh")
-trunc = _of_float("trunc")
+acos: OfFloat = _in_lanes("acos")
+acosh: OfFloat = _in_lanes("acosh")
+asin: OfFloat = _in_lanes("asin")
+asinh: OfFloat = _in_lanes("asinh")
+atan: OfFloat = _in_lanes("atan")
+atan2: OfFloats = _in_lanes("atan2")
+atanh: OfFloat = _in_lanes("atanh")
+cbrt: OfFloat = _in_lanes("cbrt")
+ceil: OfFloat = _in_lanes("ceil")
+copysign: OfFloats = _in_lanes("copysign")
+cos: OfFloat = _in_lanes("cos")
+cosh: OfFloat = _in_lanes("cosh")
+degrees: OfFloat = _in_lanes("degrees")
+erf: OfFloat = _in_lanes("erf")
+erfc: OfFloat = _in_lanes("erfc")
+exp: OfFloat = _in_lanes("exp")
+exp2: OfFloat = _in_lanes("exp2")
+expm1: OfFloat = _in_lanes("expm1")
+fabs: OfFloat = _in_lanes("fabs")
+floor: OfFloat = _in_lanes("floor")
+fmod: OfFloats = _in_lanes("fmod")
+gamma: OfFloat = _in_lanes("gamma")
+hypot: OfFloats = _in_lanes("hypot")
+lgamma: OfFloat = _in_lanes("lgamma")
+log: OfFloat = _in_lanes("log")
+log10: OfFloat = _in_lanes("log10")
+log1p: OfFloat = _in_lanes("log1p")
+log2: OfFloat = _in_lanes("log2")
+max = _of_several("max")  # noqa: A001 -- it is Python's, with vectors
+min = _of_several("min")  # noqa: A001 -- see `max`
+pow: OfFloats = _in_lanes("pow")  # noqa: A001 -- that of `math`, with vectors
+radians: OfFloat = _in_lanes("radians")
+remainder: OfFloats = _in_lanes("remainder")
+sin: OfFloat = _in_lanes("sin")
+sinh: OfFloat = _in_lanes("sinh")
+sqrt: OfFloat = _in_lanes("sqrt")
+tan: OfFloat = _in_lanes("tan")
+tanh: OfFloat = _in_lanes("tanh")
+trunc: OfFloat = _in_lanes("trunc")

@@ -30,11 +30,20 @@ Role: TypeAlias = Literal["operand", "operands", "block", "attribute"]
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Op:
-    """Base of all ops. A class with a `mnemonic` is a real op, others are shapes of ops."""
+    """Base of all ops. A class with a `mnemonic` is a real op, others are shapes of ops.
+
+    `class Store(Op, mnemonic="store", result=False)` never has a result. Other ops have one, unless
+    it is None in the place of False: these have one where somebody uses it.
+    """
 
     mnemonic: ClassVar[str] = ""
+    has_result: ClassVar[bool | None] = True
     result: Value | None = None
     location: Location = field(default=NOWHERE, repr=False)
+
+    def __init_subclass__(cls, *, mnemonic: str = "", result: bool | None = True) -> None:
+        if mnemonic:  # a class with slots is made twice, and has both already the second time
+            cls.mnemonic, cls.has_result = mnemonic, result
 
     @property
     def value(self) -> Value:

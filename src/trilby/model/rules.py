@@ -57,23 +57,6 @@ class Program:
 
 Rule: TypeAlias = Callable[[Any, Program], Problems]
 
-WITHOUT_RESULT = (
-    core.VarStore,
-    core.Return,
-    core.Yield,
-    control.If,
-    control.While,
-    control.For,
-    control.Break,
-    control.Continue,
-    memory.Store,
-    Barrier,
-    debug.Assert,
-    debug.Print,
-    *TRANSFER_OPS,
-)
-WITH_OR_WITHOUT_RESULT = (core.Call, core.Inlined, *HOST_OPS)
-
 _NUMBERS: frozenset[Kind] = frozenset({"int", "uint", "float"})
 _INTEGERS: frozenset[Kind] = frozenset({"int", "uint"})
 _BITS: frozenset[Kind] = frozenset({"bool", "int", "uint"})
@@ -410,8 +393,6 @@ RULES: dict[type[Op], Rule] = {
     core.VarStore: _var_access,
     core.Call: _call,
     core.Return: _return,
-    core.Inlined: _anything,
-    core.Yield: _anything,
     arith.Binary: _arithmetic,
     arith.Unary: _arithmetic,
     arith.Compare: _compare,
@@ -420,8 +401,6 @@ RULES: dict[type[Op], Rule] = {
     control.If: _condition,
     control.While: _while,
     control.For: _for,
-    control.Break: _anything,
-    control.Continue: _anything,
     control.Ternary: _ternary,
     control.AndThen: _short_circuit,
     control.OrElse: _short_circuit,
@@ -439,6 +418,7 @@ RULES: dict[type[Op], Rule] = {
     debug.Print: _print,
     memory.Extent: _extent,
     Grid: _grid,
+    **dict.fromkeys((core.Inlined, core.Yield, control.Break, control.Continue), _anything),
     **dict.fromkeys(HOST_OPS, _anything),
     **dict.fromkeys(TRANSFER_OPS, _transfer),
 }
@@ -447,9 +427,9 @@ RULES: dict[type[Op], Rule] = {
 
 def problems(op: Op, program: Program) -> Problems:
     """How an op breaks its own rules; nothing where it keeps them."""
-    if op.result and isinstance(op, WITHOUT_RESULT):
+    if op.result and op.has_result is False:
         yield "it has no result"
-    elif not op.result and not isinstance(op, (*WITHOUT_RESULT, *WITH_OR_WITHOUT_RESULT)):
+    elif op.has_result and not op.result:
         yield "it must have a result"
     else:
         yield from _rule_of(type(op))(op, program)

@@ -53,7 +53,12 @@ class ExplainedFunction:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """What `explain` knows of a function; a kernel has no functions but itself."""
+    """What `explain` knows of a function; a kernel has no functions but itself.
+
+    `str` of it is the text of `trilby explain`: the source with what moves in the margin, the
+    models before and behind the transforms, the Python that runs, and the kernels with their
+    tables, models and code.
+    """
 
     name: str
     file: str
@@ -63,6 +68,9 @@ class Explanation:
     runs: tuple[TracedRun, ...] = ()
     device_functions: tuple[Func, ...] = ()
     """Those that compute functions call on the host."""
+
+    def __str__(self) -> str:
+        return "\n\n".join(_sections(self)) + "\n"
 
 
 def explanation_of(
@@ -155,32 +163,7 @@ def short_file(file: str) -> str:
     return printable(Path(file).name)
 
 
-# ------------------------------------------------------------------------------------------ explain
-# What becomes of a compute function, as a text: its source, its models, what its kernels touch.
-
-
-def explain(
-    function: Reflectable,
-    transfers: Transfers,
-    *,
-    kernel: str | None = None,
-    transforms: Sequence[Transform] = (),
-) -> str:
-    """The text of `trilby explain`.
-
-    For a compute function: its source with what moves in the margin, its model and those of the
-    compute functions that it calls, before and behind the transforms of a strategy, the Python that
-    runs, and the tables, models and code of its kernels, or of the one that is named. For a kernel
-    its tables, its models and its code alone.
-    """
-    return explanation_text(
-        explanation_of(function, transfers, kernel=kernel, transforms=transforms)
-    )
-
-
-def explanation_text(explanation: Explanation) -> str:
-    """An explanation for a terminal."""
-    return "\n\n".join(_sections(explanation)) + "\n"
+# --------------------------------------------------------------------------------------- for people
 
 
 def _sections(explanation: Explanation) -> Iterator[str]:

@@ -1,7 +1,5 @@
 """Arithmetic. Operands of an op have one type; `cast` is the only conversion."""
 
-from typing import ClassVar
-
 from trilby.dataclass import dataclass
 from trilby.model.op import Op, Operands
 from trilby.model.value import Value
@@ -15,88 +13,52 @@ class Binary(Op):
     right: Value
 
 
-class Add(Binary):
+class Add(Binary, mnemonic="add"):
     """`a + b`; integers wrap."""
 
-    __slots__ = ()
-    mnemonic = "add"
 
-
-class Sub(Binary):
+class Sub(Binary, mnemonic="sub"):
     """`a - b`; integers wrap."""
 
-    __slots__ = ()
-    mnemonic = "sub"
 
-
-class Mul(Binary):
+class Mul(Binary, mnemonic="mul"):
     """`a * b`; integers wrap."""
 
-    __slots__ = ()
-    mnemonic = "mul"
 
-
-class TrueDiv(Binary):
+class TrueDiv(Binary, mnemonic="truediv"):
     """`a / b` of floats."""
 
-    __slots__ = ()
-    mnemonic = "truediv"
 
-
-class FloorDiv(Binary):
+class FloorDiv(Binary, mnemonic="floordiv"):
     """`a // b`, rounded towards minus infinity."""
 
-    __slots__ = ()
-    mnemonic = "floordiv"
 
-
-class Mod(Binary):
+class Mod(Binary, mnemonic="mod"):
     """`a % b`, with the sign of `b`."""
 
-    __slots__ = ()
-    mnemonic = "mod"
 
-
-class Pow(Binary):
+class Pow(Binary, mnemonic="pow"):
     """`a ** b`."""
 
-    __slots__ = ()
-    mnemonic = "pow"
 
-
-class Shl(Binary):
+class Shl(Binary, mnemonic="shl"):
     """`a << b` of integers."""
 
-    __slots__ = ()
-    mnemonic = "shl"
 
-
-class Shr(Binary):
+class Shr(Binary, mnemonic="shr"):
     """`a >> b` of integers; signed ones keep their sign."""
 
-    __slots__ = ()
-    mnemonic = "shr"
 
-
-class BitAnd(Binary):
+class BitAnd(Binary, mnemonic="and"):
     """`a & b` of integers or bools."""
 
-    __slots__ = ()
-    mnemonic = "and"
 
-
-class BitOr(Binary):
+class BitOr(Binary, mnemonic="or"):
     """`a | b` of integers or bools."""
 
-    __slots__ = ()
-    mnemonic = "or"
 
-
-class BitXor(Binary):
+class BitXor(Binary, mnemonic="xor"):
     """`a ^ b` of integers or bools."""
-
-    __slots__ = ()
-    mnemonic = "xor"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -107,46 +69,28 @@ class Compare(Op):
     right: Value
 
 
-class Lt(Compare):
+class Lt(Compare, mnemonic="lt"):
     """`a < b`."""
 
-    __slots__ = ()
-    mnemonic = "lt"
 
-
-class Le(Compare):
+class Le(Compare, mnemonic="le"):
     """`a <= b`."""
 
-    __slots__ = ()
-    mnemonic = "le"
 
-
-class Gt(Compare):
+class Gt(Compare, mnemonic="gt"):
     """`a > b`."""
 
-    __slots__ = ()
-    mnemonic = "gt"
 
-
-class Ge(Compare):
+class Ge(Compare, mnemonic="ge"):
     """`a >= b`."""
 
-    __slots__ = ()
-    mnemonic = "ge"
 
-
-class Eq(Compare):
+class Eq(Compare, mnemonic="eq"):
     """`a == b`."""
 
-    __slots__ = ()
-    mnemonic = "eq"
 
-
-class Ne(Compare):
+class Ne(Compare, mnemonic="ne"):
     """`a != b`."""
-
-    __slots__ = ()
-    mnemonic = "ne"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -156,40 +100,29 @@ class Unary(Op):
     operand: Value
 
 
-class Neg(Unary):
+class Neg(Unary, mnemonic="neg"):
     """`-a`; integers wrap."""
 
-    __slots__ = ()
-    mnemonic = "neg"
 
-
-class Invert(Unary):
+class Invert(Unary, mnemonic="invert"):
     """`~a` of integers."""
 
-    __slots__ = ()
-    mnemonic = "invert"
 
-
-class Not(Unary):
+class Not(Unary, mnemonic="not"):
     """`not a` of a bool."""
-
-    __slots__ = ()
-    mnemonic = "not"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Cast(Op):
+class Cast(Op, mnemonic="cast"):
     """The operand as the result's type: see `dtypes.convert` for the meaning."""
 
-    mnemonic: ClassVar[str] = "cast"
     operand: Value
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Math(Op):
+class Math(Op, mnemonic="math"):
     """A function of the intrinsics table, by name; all operands have the result's type."""
 
-    mnemonic: ClassVar[str] = "math"
     args: Operands
     function: str
 

@@ -1,84 +1,73 @@
 """Constants, local variables, calls: what every model has."""
 
-from typing import ClassVar
-
 from trilby.dataclass import dataclass
 from trilby.model.op import Block, Op, Operands
 from trilby.model.value import Value
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Constant(Op):
+class Constant(Op, mnemonic="constant"):
     """A number of the result's type."""
 
-    mnemonic: ClassVar[str] = "constant"
     literal: bool | int | float
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Var(Op):
+class Var(Op, mnemonic="var"):
     """A local variable called `name`, with its first content or without (no operand)."""
 
-    mnemonic: ClassVar[str] = "var"
     init: Operands
     name: str
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class VarLoad(Op):
+class VarLoad(Op, mnemonic="var.load"):
     """The content of a variable."""
 
-    mnemonic: ClassVar[str] = "var.load"
     var: Value
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class VarStore(Op):
+class VarStore(Op, mnemonic="var.store", result=False):
     """A new content for a variable."""
 
-    mnemonic: ClassVar[str] = "var.store"
     var: Value
     stored: Value
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Call(Op):
+class Call(Op, mnemonic="call", result=None):
     """A call of another function of the same graph, by its symbol."""
 
-    mnemonic: ClassVar[str] = "call"
     args: Operands
     callee: str
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Return(Op):
+class Return(Op, mnemonic="return", result=False):
     """Leave the function, with its value or without (no operand)."""
 
-    mnemonic: ClassVar[str] = "return"
     returned: Operands = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Yield(Op):
+class Yield(Op, mnemonic="yield", result=False):
     """The value of the block it ends, handed to the op that holds the block."""
 
-    mnemonic: ClassVar[str] = "yield"
     yielded: Value
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Inlined(Op):
+class Inlined(Op, mnemonic="inlined", result=None):
     """The body of a device function in the place of its call; `return` in it ends it.
 
     The transform `inline_calls` makes it, for languages that want it.
     """
 
-    mnemonic: ClassVar[str] = "inlined"
     body: Block
     callee: str
 
 
-CORE_OPS = (Constant, Var, VarLoad, VarStore, Call, Return, Yield)
 LOWERED_OPS = (Inlined,)
 """Ops that only transforms make, for the code generator that asks for them."""
 

@@ -1,7 +1,6 @@
 """What a kernel says while it runs: `assert` and `print`."""
 
 from string import Formatter
-from typing import ClassVar
 
 from trilby.dataclass import dataclass
 from trilby.model.op import Op, Operands
@@ -9,19 +8,17 @@ from trilby.model.value import Value
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Assert(Op):
+class Assert(Op, mnemonic="assert", result=False):
     """The launch fails if the condition is false in any work item."""
 
-    mnemonic: ClassVar[str] = "assert"
     condition: Value
     message: str
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Print(Op):
+class Print(Op, mnemonic="print", result=False):
     """Write a line; `{}` in `form` stands for the next operand, `{{` and `}}` for a brace."""
 
-    mnemonic: ClassVar[str] = "print"
     args: Operands
     form: str
 
@@ -34,6 +31,3 @@ def texts_of(form: str) -> list[str]:
         if place is not None:
             texts.append("")
     return texts
-
-
-DEBUG_OPS = (Assert, Print)

@@ -5,8 +5,6 @@ with the local names that it uses. Reads and writes of buffers by the host are t
 and `store`; their indices are Python's, so also slices (`host.value @"1:n"`).
 """
 
-from typing import ClassVar
-
 from trilby.dataclass import dataclass
 from trilby.model.host_code import HostCode
 from trilby.model.op import Block, Op, Operands
@@ -14,23 +12,21 @@ from trilby.model.value import Value
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class HostValue(Op):
+class HostValue(Op, mnemonic="host.value", result=None):
     """A Python expression. `uses` are the local names it reads.
 
     `{0} += {1}` is the value that an augmented assignment makes, before it is stored.
     """
 
-    mnemonic: ClassVar[str] = "host.value"
     inputs: Operands
     code: HostCode
     uses: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class HostRun(Op):
+class HostRun(Op, mnemonic="host.run", result=None):
     """Python statements, with the local names they read and set."""
 
-    mnemonic: ClassVar[str] = "host.run"
     code: HostCode
     uses: tuple[str, ...]
     sets: tuple[str, ...]
@@ -38,44 +34,40 @@ class HostRun(Op):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class HostView(Op):
+class HostView(Op, mnemonic="host.view", result=None):
     """A slice, row or column of an array of a buffer, or all of it: a tracked view.
 
     It is no access by itself. Without indices, `[]` in the path is stepped over (`result[].x`
     is the column `x`).
     """
 
-    mnemonic: ClassVar[str] = "host.view"
     base: Value
     indices: Operands
     path: str
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class HostIf(Op):
+class HostIf(Op, mnemonic="host.if", result=None):
     """`if` on any Python truth."""
 
-    mnemonic: ClassVar[str] = "host.if"
     condition: Value
     then: Block
     otherwise: Block
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class HostWhile(Op):
+class HostWhile(Op, mnemonic="host.while", result=None):
     """`while`; `test` yields any Python value."""
 
-    mnemonic: ClassVar[str] = "host.while"
     test: Block
     body: Block
     otherwise: Block
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class HostFor(Op):
+class HostFor(Op, mnemonic="host.for", result=None):
     """`for` over any iterable; `target` is what each item is bound to."""
 
-    mnemonic: ClassVar[str] = "host.for"
     iterable: Value
     body: Block
     otherwise: Block
@@ -84,10 +76,9 @@ class HostFor(Op):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class HostWith(Op):
+class HostWith(Op, mnemonic="host.with", result=None):
     """`with` one context manager; `target` may be empty."""
 
-    mnemonic: ClassVar[str] = "host.with"
     manager: Value
     body: Block
     target: HostCode
@@ -95,19 +86,17 @@ class HostWith(Op):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class HostCall(Op):
+class HostCall(Op, mnemonic="host.call", result=None):
     """A call of another compute function, by its symbol; the context comes first."""
 
-    mnemonic: ClassVar[str] = "host.call"
     args: Operands
     callee: str
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Dispatch(Op):
+class Dispatch(Op, mnemonic="dispatch", result=None):
     """Launch a kernel, by its symbol, over a range; `args` follow the kernel context."""
 
-    mnemonic: ClassVar[str] = "dispatch"
     context: Value
     range: Value
     args: Operands
@@ -115,10 +104,9 @@ class Dispatch(Op):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class DispatchPasses(Dispatch):
+class DispatchPasses(Dispatch, mnemonic="dispatch.passes", result=None):
     """Launch a kernel for many passes. The last of `args` are `options`, in their order."""
 
-    mnemonic: ClassVar[str] = "dispatch.passes"
     options: tuple[str, ...]
 
     @property

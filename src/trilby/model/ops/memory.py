@@ -4,28 +4,24 @@ The base is a buffer, an n-d array, a reference made by `place`, or a local or p
 array. Paths are those of `trilby.data.schema`.
 """
 
-from typing import ClassVar
-
 from trilby.dataclass import dataclass
 from trilby.model.op import Op, Operands
 from trilby.model.value import Value
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Load(Op):
+class Load(Op, mnemonic="load"):
     """The number at a place."""
 
-    mnemonic: ClassVar[str] = "load"
     base: Value
     indices: Operands
     path: str
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Store(Op):
+class Store(Op, mnemonic="store", result=False):
     """A new number for a place."""
 
-    mnemonic: ClassVar[str] = "store"
     base: Value
     indices: Operands
     stored: Value
@@ -33,23 +29,21 @@ class Store(Op):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Place(Op):
+class Place(Op, mnemonic="place"):
     """A reference to the struct at a place; nothing is read yet."""
 
-    mnemonic: ClassVar[str] = "place"
     base: Value
     indices: Operands
     path: str
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class AtomicUpdate(Op):
+class AtomicUpdate(Op, mnemonic="atomic"):
     """Change a place in one indivisible step; the result is the old number.
 
     `change` says how: one of `ATOMIC_CHANGES`.
     """
 
-    mnemonic: ClassVar[str] = "atomic"
     base: Value
     indices: Operands
     operand: Value
@@ -58,10 +52,9 @@ class AtomicUpdate(Op):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class CompareExchange(Op):
+class CompareExchange(Op, mnemonic="compare_exchange"):
     """Put `operand` in a place if it holds `expected`; the result is the old number."""
 
-    mnemonic: ClassVar[str] = "compare_exchange"
     base: Value
     indices: Operands
     expected: Value
@@ -69,30 +62,21 @@ class CompareExchange(Op):
     path: str
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class LocalArray(Op):
+class LocalArray(Op, mnemonic="local"):
     """An array that the work items of a group share; its content is undefined at first."""
 
-    mnemonic: ClassVar[str] = "local"
 
-
-@dataclass(frozen=True, slots=True, eq=False)
-class PrivateArray(Op):
+class PrivateArray(Op, mnemonic="private"):
     """An array that a work item has for itself; its content is undefined at first."""
 
-    mnemonic: ClassVar[str] = "private"
-
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Extent(Op):
+class Extent(Op, mnemonic="extent"):
     """The size of one axis of an n-d array: part of its shape, not of its data."""
 
-    mnemonic: ClassVar[str] = "extent"
     base: Value
     axis: int
 
 
 ATOMIC_CHANGES = ("add", "sub", "min", "max", "and", "or", "xor", "exchange")
 """How an atomic op may change a place."""
-
-MEMORY_OPS = (Load, Store, Place, AtomicUpdate, CompareExchange, LocalArray, PrivateArray, Extent)

@@ -5,8 +5,6 @@ a buffer, an n-d array, a view or a struct of one, or an object that may be one:
 context finds the buffer behind it, and passes over what has none.
 """
 
-from typing import ClassVar
-
 from trilby.dataclass import dataclass
 from trilby.model.op import Op, Operands
 from trilby.model.value import Value
@@ -20,46 +18,33 @@ class Tracking(Op):
     buffer: Value
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class PreAccess(Tracking):
+class PreAccess(Tracking, mnemonic="track.pre_access", result=False):
     """The host is about to read."""
 
-    mnemonic: ClassVar[str] = "track.pre_access"
 
-
-@dataclass(frozen=True, slots=True, eq=False)
-class PostAccess(Tracking):
+class PostAccess(Tracking, mnemonic="track.post_access", result=False):
     """The host has read."""
 
-    mnemonic: ClassVar[str] = "track.post_access"
 
-
-@dataclass(frozen=True, slots=True, eq=False)
-class PreMutate(Tracking):
+class PreMutate(Tracking, mnemonic="track.pre_mutate", result=False):
     """The host is about to write, and perhaps to read."""
 
-    mnemonic: ClassVar[str] = "track.pre_mutate"
 
-
-@dataclass(frozen=True, slots=True, eq=False)
-class PostMutate(Tracking):
+class PostMutate(Tracking, mnemonic="track.post_mutate", result=False):
     """The host may have written."""
 
-    mnemonic: ClassVar[str] = "track.post_mutate"
-
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ToDevice(Op):
+class ToDevice(Op, mnemonic="transfer.to_device", result=False):
     """Bring a buffer to the device; `certain` where a dispatch that reads it surely follows."""
 
-    mnemonic: ClassVar[str] = "transfer.to_device"
     context: Value
     buffer: Value
     certain: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ToHost(Op):
+class ToHost(Op, mnemonic="transfer.to_host", result=False):
     """Bring a buffer to the host, or the part of it that a path and indices name.
 
     The path is that of the access which needs it: `array[]` with an index is an element or a
@@ -67,7 +52,6 @@ class ToHost(Op):
     evaluated once more and have no effect. `certain` where the host surely looks afterwards.
     """
 
-    mnemonic: ClassVar[str] = "transfer.to_host"
     context: Value
     buffer: Value
     indices: Operands
