@@ -28,7 +28,7 @@ from trilby.analysis.alias import (
     Things,
 )
 from trilby.analysis.bound import names_of, names_set
-from trilby.analysis.host.reader import CHANGES, WRITES, Effects, HostTouch, Reader
+from trilby.analysis.host.reader import WRITES, Effects, HostTouch, Reader
 from trilby.analysis.host.trees import arguments, is_dotted, is_slice, is_whole_slice, plain_names
 from trilby.analysis.host.value_sorts import Sorts
 from trilby.data.dtypes import ScalarType
@@ -228,7 +228,7 @@ class HostOps:
     def _value(self, op: HostValue, memory: HostHeap, *, many: bool) -> Effects:
         reader = self.reader(op, memory, op.inputs, many=many)
         if op.code.sign:
-            found = self._changed(reader)
+            found = reader.changed(*reader.operands)
         else:
             tree = self.tree_of(op)
             found = self._made(op, tree, reader, many=many) or reader.value(tree)
@@ -240,19 +240,6 @@ class HostOps:
                 found = replace(found, where=op.result)
             self.values[op.result] = found
         return reader.effects
-
-    def _changed(self, reader: Reader) -> Seen:
-        """`old += operand`: arrays are changed in place, lists take more in."""
-        old, operand = reader.operands
-        if not old.fresh:
-            reader.lasts(CHANGES)
-        reader.look(operand)
-        if self.things.are_buffers(old.things):
-            reader.look(old)
-            reader.change(old)
-            return old
-        reader.memory.put(old.things, reader.memory.reach(operand.things))
-        return Seen(old.things | reader.memory.reach(operand.things), fresh=old.fresh)
 
     def _declare(self, result: Value, found: Seen) -> None:
         """What reflection knows to be a buffer."""

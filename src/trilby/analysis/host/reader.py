@@ -558,7 +558,7 @@ class Reader:
             case ast.AnnAssign(target=target, value=ast.expr() as value):
                 self.bind(target, self.value(value), value)
             case ast.AugAssign(target=target, value=value):
-                self.changed(target, self.value(target), self.value(value))
+                self.bind(target, self.changed(self.value(target), self.value(value)))
             case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
                 if node.decorator_list or not isinstance(node, ast.FunctionDef):
                     self.lasts(CALLS)
@@ -596,16 +596,18 @@ class Reader:
                 case _:
                     self.lasts(CHANGES)
 
-    def changed(self, target: ast.expr, old: Seen, new: Seen) -> None:
-        """`target += value`: an array changes in place, a list takes more in."""
-        self.look(new)
+    def changed(self, old: Seen, operand: Seen) -> Seen:
+        """`old += operand`: arrays are changed in place, lists take more in."""
+        if not old.fresh:
+            self.lasts(CHANGES)
+        self.look(operand)
         if self.things.are_buffers(old.things):
             self.look(old)
             self.change(old)
-        if not old.fresh or not isinstance(target, ast.Name):
-            self.lasts(CHANGES)
-        things = old.things | self.memory.reach(new.things)
-        self.bind(target, Seen(things, old.is_part, fresh=old.fresh))
+            return old
+        more = self.memory.reach(operand.things)
+        self.memory.put(old.things, more)
+        return Seen(old.things | more, fresh=old.fresh)
 
     def within(self, node: ast.AST) -> None:
         """Statements that run once, many times or never."""

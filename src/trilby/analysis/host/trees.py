@@ -1,7 +1,9 @@
 """Questions about the syntax trees of host code that need not know what names stand for."""
 
 import ast
+import operator
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import lru_cache
 from typing import Any, TypeAlias
 
@@ -13,61 +15,42 @@ from trilby.model.host_code import HostCode
 
 Comprehension: TypeAlias = ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp
 
-_SIGNS: Mapping[type[ast.AST], str] = {
-    ast.Add: "+",
-    ast.Sub: "-",
-    ast.Mult: "*",
-    ast.FloorDiv: "//",
-    ast.Mod: "%",
-    ast.Eq: "==",
-    ast.NotEq: "!=",
-    ast.Lt: "<",
-    ast.LtE: "<=",
-    ast.Gt: ">",
-    ast.GtE: ">=",
-    ast.Is: "is",
-    ast.IsNot: "is not",
-    ast.Not: "not",
-    ast.USub: "neg",
+_OPERATIONS: Mapping[type[ast.AST], tuple[str, Callable[..., int]]] = {
+    ast.Add: ("+", operator.add),
+    ast.Sub: ("-", operator.sub),
+    ast.Mult: ("*", operator.mul),
+    ast.FloorDiv: ("//", operator.floordiv),
+    ast.Mod: ("%", operator.mod),
+    ast.Eq: ("==", operator.eq),
+    ast.NotEq: ("!=", operator.ne),
+    ast.Lt: ("<", operator.lt),
+    ast.LtE: ("<=", operator.le),
+    ast.Gt: (">", operator.gt),
+    ast.GtE: (">=", operator.ge),
+    ast.Is: ("is", operator.is_),
+    ast.IsNot: ("is not", operator.is_not),
+    ast.Not: ("not", operator.not_),
+    ast.USub: ("neg", operator.neg),
 }
+"""The operations on numbers: their signs, and what they do."""
 
-_COMPUTED: Mapping[str, Callable[[int, int], int]] = {
-    "+": lambda a, b: a + b,
-    "-": lambda a, b: a - b,
-    "*": lambda a, b: a * b,
-    "//": lambda a, b: a // b,
-    "%": lambda a, b: a % b,
-    "==": lambda a, b: a == b,
-    "!=": lambda a, b: a != b,
-    "<": lambda a, b: a < b,
-    "<=": lambda a, b: a <= b,
-    ">": lambda a, b: a > b,
-    ">=": lambda a, b: a >= b,
-}
+_COMPUTED = dict(_OPERATIONS.values())
 
 
 def sign_of(node: ast.expr) -> str:
     """The sign of an operation on numbers; empty for any other expression."""
     match node:
         case ast.BinOp(op=op) | ast.UnaryOp(op=op) | ast.Compare(ops=[op]):
-            return _SIGNS.get(type(op), "")
+            return _OPERATIONS[type(op)][0] if type(op) in _OPERATIONS else ""
         case _:
             return ""
 
 
 def computed(sign: str, numbers: list[int]) -> int | None:
     """The integer that an operation makes of integers, if that is known."""
-    match sign, numbers:
-        case "not", [number]:
-            return int(not number)
-        case "neg", [number]:
-            return -number
-        case (("//" | "%"), [_, 0]):
-            return None
-        case _, [left, right] if sign in _COMPUTED:
-            return int(_COMPUTED[sign](left, right))
-        case _:
-            return None
+    with suppress(ZeroDivisionError):
+        return int(_COMPUTED[sign](*numbers)) if sign in _COMPUTED else None
+    return None
 
 
 def number_of(node: ast.expr) -> int | None:
