@@ -29,7 +29,14 @@ from trilby.analysis.alias import (
 )
 from trilby.analysis.bound import names_of, names_set
 from trilby.analysis.host.reader import WRITES, Effects, HostTouch, Reader
-from trilby.analysis.host.trees import arguments, is_dotted, is_slice, is_whole_slice, plain_names
+from trilby.analysis.host.trees import (
+    arguments,
+    expression_of,
+    is_dotted,
+    is_slice,
+    is_whole_slice,
+    plain_names,
+)
 from trilby.analysis.host.value_sorts import Sorts
 from trilby.data.dtypes import ScalarType
 from trilby.data.schema import INDEX, BufferType, NDArrayType, PadType, index_count, join_path
@@ -161,23 +168,17 @@ class HostOps:
             before = base.part or BufferPart("", ())
             path = join_path(before.path, op.path)
             indices = (*before.indices, *map(self.reference, op.indices))
-            spans = [self._span(index) for index in op.indices]
+            trees = [expression_of(self.makers.get(index)) for index in op.indices]
+            spans = [tree for tree in trees if tree is not None and is_slice(tree)]
             type_ = op.base.type
             is_short = isinstance(type_, BufferType) and len(op.indices) < index_count(
                 type_, op.path
             )
-            is_view = isinstance(op, HostView) or any(span is not None for span in spans)
-            whole = is_view and all(span is not None and is_whole_slice(span) for span in spans)
+            is_view = isinstance(op, HostView) or bool(spans)
+            whole = is_view and len(spans) == len(trees) and all(map(is_whole_slice, spans))
             part = BufferPart(path, indices, is_view=is_view or is_short, whole=whole)
         where = base.where if part else None
         return Seen(base.things, is_part=True, part=part, where=where, fresh=base.fresh)
-
-    def _span(self, index: Value) -> ast.expr | None:
-        maker = self.makers.get(index)
-        if isinstance(maker, HostValue) and not maker.code.sign:
-            tree = maker.code.expression
-            return tree if is_slice(tree) else None
-        return None
 
     def reference(self, value: Value) -> Reference:
         """How a value can be had where it was not made yet, or the value itself."""
@@ -269,11 +270,8 @@ class HostOps:
             function = node.func if isinstance(node, ast.Call) else None
             if not isinstance(node, ast.Call) or not isinstance(function, Operand):
                 return None
-            maker = self.makers.get(op.inputs[function.number])
-            if not isinstance(maker, HostValue) or maker.code.operands:
-                return None
-            named = maker.code.expression
-            if not is_dotted(named):
+            named = expression_of(self.makers.get(op.inputs[function.number]))
+            if named is None or not is_dotted(named):
                 return None
             args = [substituted(arg, find) for arg in node.args]
             keywords = [substituted(keyword, find) for keyword in node.keywords]
@@ -286,14 +284,6 @@ class HostOps:
         runner.run(op.code.statements)
         self._note_names(op.sets, memory)
         return runner.effects
-
-    def gives_context(self, value: Value, memory: HostHeap) -> bool:
-        """Whether a value is what a method of the compute context gives: `cc.explicit()`."""
-        maker = self.makers.get(value)
-        if not isinstance(maker, HostValue) or maker.code.sign:
-            return False
-        reader = self.reader(maker, memory, maker.inputs, many=True)
-        return reader.is_contexts(maker.code.expression)
 
     def anywhere(self) -> tuple[HostHeap, dict[Op, Effects]]:
         """What variables may hold at any point of the function, and what each op then does."""

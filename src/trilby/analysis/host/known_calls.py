@@ -64,7 +64,10 @@ HARMLESS = NOTHING | CLASSES | READING - {"print", "next", "map", "filter"}
 MAKING = NOTHING | READING - {"next", "iter", "min", "max", "sum"}
 """Functions whose result is new: the others may give one of the objects that they are given."""
 
-CONTEXT_METHODS = frozenset({"put", "get", "field", "explicit", "dispatch", "array"})
+FLUENT_METHODS = frozenset({"put", "get", "explicit", "dispatch"})
+"""Methods of the compute context that give it back, or a block of it."""
+
+CONTEXT_METHODS = FLUENT_METHODS | {"field", "array"}
 """Methods of the compute context, and of its accelerator, whose effects the run time knows."""
 
 LOOKING_METHODS = frozenset({"items", "keys", "values"})

@@ -329,6 +329,8 @@ class Reader:
 
     def member(self, owner: Seen, name: str) -> Seen:
         """An attribute."""
+        if name == "accelerator" and is_context(owner):
+            return owner
         known = self.things.buffers(owner.things)
         if known and (name in known_calls.METADATA or self.things.is_length(known, name)):
             return NUMBER
@@ -440,6 +442,8 @@ class Reader:
         for arg in (owner, *args):
             self.memory.put(arg.things, given)
         self.memory.forget_items(self.things, given)
+        if method in known_calls.FLUENT_METHODS and self.is_contexts(node, method, owner):
+            return Seen(owner.things)
         found = self.found(f"{name or '…'}{'.' if method else ''}{method}()")
         return Seen((given if method else given - owner.things) | {found})
 
@@ -499,7 +503,7 @@ class Reader:
     def keep_track(self, node: ast.Call, called: tuple[str, str], owner: Seen) -> None:
         """Note a call that cannot be undone: of code that is not known, or one that writes."""
         name, method = called
-        if self.is_harmless(node, called, owner) or self.is_contexts(node):
+        if self.is_harmless(node, called, owner) or self.is_contexts(node, method, owner):
             return
         written = written_by_module(node, name, method) if name and method else None
         if written is None or written:
@@ -520,25 +524,12 @@ class Reader:
             or method in known_calls.LOOKING_METHODS
         )
 
-    def is_contexts(self, node: ast.expr) -> bool:
+    def is_contexts(self, node: ast.Call, method: str, owner: Seen) -> bool:
         """Whether a call is one of the compute context: `cc.put(a)`, `cc.put(a).put(b)`."""
-        return isinstance(node, ast.Call) and self.is_context(node)
-
-    def is_context(self, node: ast.expr) -> bool:
-        """The compute context, its accelerator, or what a chain of their calls gives back."""
-        match node:
-            case ast.Name() | Operand():
-                things = self.value(node).things
-                return bool(things) and all(thing.kind == "context" for thing in things)
-            case ast.Attribute(value=owner, attr="accelerator"):
-                return self.is_context(owner)
-            case ast.Call(func=ast.Attribute(value=owner, attr=method)):
-                # what is told of progress may do anything
-                tells = method == "dispatch" and {"progress", ""}.intersection(keywords(node))
-                is_ours = method in known_calls.CONTEXT_METHODS and not tells
-                return is_ours and self.is_context(owner)
-            case _:
-                return False
+        # what is told of progress may do anything
+        tells = method == "dispatch" and {"progress", ""}.intersection(keywords(node))
+        is_ours = method in known_calls.CONTEXT_METHODS and not tells
+        return is_ours and is_context(owner)
 
     # --------------------------------------------------------------------------- statements
     # What may run more than once, or never, adds to what names hold instead of replacing it.
@@ -691,6 +682,11 @@ class Reader:
             replace(self, surely=self.surely and surely).look(seen)
         self.memory.put(owner.things, seen.things)
         self.memory.forget_items(self.things, owner.things)
+
+
+def is_context(seen: Seen) -> bool:
+    """Whether this surely is the compute context, or what belongs to it."""
+    return bool(seen.things) and all(thing.kind == "context" for thing in seen.things)
 
 
 def _calls_back(name: str, call: ast.Call) -> bool:

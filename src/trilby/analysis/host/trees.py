@@ -12,6 +12,8 @@ import numpy as np
 from trilby.analysis.host import known_calls
 from trilby.data.numpy_calls import argument_names, only_touches_arguments, written_parameters
 from trilby.model.host_code import HostCode
+from trilby.model.op import Op
+from trilby.model.ops.host import HostValue
 
 Comprehension: TypeAlias = ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp
 
@@ -58,6 +60,11 @@ def number_of(node: ast.expr) -> int | None:
     if isinstance(node, ast.Constant) and isinstance(node.value, int):
         return int(node.value)
     return None
+
+
+def expression_of(op: Op | None) -> ast.expr | None:
+    """The tree of an expression of the host; None for any other op, and for a change in place."""
+    return op.code.expression if isinstance(op, HostValue) and not op.code.sign else None
 
 
 def expressions_in(node: ast.AST) -> list[ast.expr]:

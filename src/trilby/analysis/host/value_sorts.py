@@ -11,6 +11,7 @@ from dataclasses import field
 from typing import Literal, TypeAlias
 
 from trilby.analysis.host.trees import (
+    expression_of,
     expressions_in,
     indices_of,
     is_slice,
@@ -91,12 +92,9 @@ class Sorts:
 
     def range_of(self, op: HostFor) -> tuple[ast.expr, ...] | None:
         """The arguments of `range` that a loop runs over, if it does."""
-        maker = self.makers.get(op.iterable)
-        if not isinstance(maker, HostValue) or maker.code.sign or "range" in self.names:
-            return None
-        match maker.code.expression:
+        match expression_of(self.makers.get(op.iterable)):
             case ast.Call(func=ast.Name(id="range"), args=args, keywords=[]):
-                return tuple(args)
+                return None if "range" in self.names else tuple(args)
             case _:
                 return None
 
@@ -198,11 +196,10 @@ class Sorts:
         maker = self.makers.get(value)
         if isinstance(maker, VarLoad):
             return True
-        if isinstance(maker, HostValue) and not maker.code.sign:
-            tree = maker.code.expression
-            if is_slice(tree):
-                parts = expressions_in(tree)
-                return all(self.of_tree(part, maker.inputs) == "number" for part in parts)
+        tree = expression_of(maker)
+        if isinstance(maker, HostValue) and tree is not None and is_slice(tree):
+            parts = expressions_in(tree)
+            return all(self.of_tree(part, maker.inputs) == "number" for part in parts)
         return self.of(value) == "number"
 
     def _is_number(self, node: ast.expr) -> bool:
