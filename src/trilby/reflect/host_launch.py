@@ -19,6 +19,8 @@ from trilby.reflect.functions import (
     Kernel,
     Reflectable,
     check_options,
+    is_compute,
+    is_helper,
 )
 from trilby.reflect.host_scope import AnyCompute, Typing
 from trilby.reflect.quote import quoted_call
@@ -190,7 +192,7 @@ def _check_kernel(typing: Typing, call: ast.Call) -> None:
             location=typing.captured.location(kernel),
         )
     found = typing.resolve(kernel)
-    if isinstance(found, FunctionType | Helper | Compute | type):
+    if is_helper(found) or is_compute(found) or isinstance(found, FunctionType | type):
         raise not_a_kernel(found, ast.unparse(kernel), typing.captured.location(kernel))
 
 

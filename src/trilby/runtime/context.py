@@ -194,13 +194,10 @@ class ComputeContext:
         return field_of(owner, key)
 
     def _bring_home(self, buffer: object, why: str, part: object = None) -> None:
-        found = None if self._is_explicit else part_of(buffer, part)
+        is_explicit = block_of(self.accelerator.residency.replicas) is not None
+        found = None if is_explicit else part_of(buffer, part)
         if found is not None and isinstance(found.segment.watcher, Watch):
             found.segment.watcher.fetch(found.ranges, why)
-
-    @property
-    def _is_explicit(self) -> bool:
-        return block_of(self.accelerator.residency.replicas) is not None
 
 
 def run_compute(

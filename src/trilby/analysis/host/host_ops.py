@@ -7,7 +7,7 @@ to them.
 """
 
 import ast
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable
 from dataclasses import field, replace
 from typing import TypeAlias
 
@@ -86,7 +86,9 @@ class HostOps:
                 ops.makers[op.result] = op
             if isinstance(op, Var):
                 ops.names[op.name] = op.value
-        for name in (*_set_by_inner_functions(func), *_imported(func)):
+        texts = [op.code for op in walk(func.body) if isinstance(op, HostRun)]
+        set_by_inner_functions = {name for code in texts for name in code.names.nonlocals}
+        for name in set_by_inner_functions | _imported(func):
             ops.names.pop(name, None)
         ops.called = {var: name for name, var in ops.names.items()}
         ops.sorts = Sorts(ops.makers, ops.names)
@@ -355,10 +357,3 @@ def _is_plain_import(node: ast.stmt) -> bool:
         alias.asname in {None, alias.name} or (alias.name, alias.asname) == ("numpy", "np")
         for alias in node.names
     )
-
-
-def _set_by_inner_functions(func: Func) -> Iterator[str]:
-    """The names that may change whenever some inner function runs."""
-    for op in walk(func.body):
-        if isinstance(op, HostRun):
-            yield from op.code.names.nonlocals

@@ -13,7 +13,15 @@ CLASSES = OURS | {
 }
 """Classes of this package that host code calls by their names."""
 
-THIS_PACKAGE = frozenset({"tb", "trilby"})
+MODULES = {
+    "np": "numpy",
+    "numpy": "numpy",
+    "math": "math",
+    "statistics": "statistics",
+    "tb": "trilby",
+    "trilby": "trilby",
+}
+"""What is taken for a module by its name."""
 
 NOTHING = frozenset({"len", "id", "type", "isinstance", "hasattr", "callable", "hash", "range"})
 """Functions that do not look at data."""
@@ -74,10 +82,7 @@ LOOKING_METHODS = frozenset({"items", "keys", "values"})
 """Methods that leave no trace, whatever their object is."""
 
 READING_MODULES = frozenset({"math", "statistics"})
-"""Modules whose functions only read."""
-
-NUMPY = frozenset({"np", "numpy"})
-"""What NumPy goes by: its functions read, and write the arguments that their signatures say."""
+"""Modules whose functions only read; those of NumPy also write what their signatures say."""
 
 MAKERS = frozenset({"of", "create", "bind"})
 """Class methods that make a new buffer from what they are given."""

@@ -358,10 +358,9 @@ class Reader:
         inner = self.memory.reach(NOTHING.union(*lists)) if len(lists) == len(parts) else NOTHING
         return Seen(inner, fresh=True) if sign in {"+", "*"} else NUMBER
 
-    def function(self, *bodies: ast.AST) -> Seen:
+    def function(self, body: ast.AST) -> Seen:
         """A function made on the spot: it sees what its variables ever hold, and not now."""
-        names = dict.fromkeys(name for body in bodies for name in names_within(body))
-        variables = [self.names[name] for name in names if name in self.names]
+        variables = [self.names[name] for name in names_within(body) if name in self.names]
         ever = [self.ever.get(var, NOTHING) for var in variables]
         held = [self.memory.held.get(var, NUMBER).things for var in variables]
         return self.display([Seen(NOTHING.union(*ever, *held))], ordered=False)
@@ -468,7 +467,7 @@ class Reader:
             return NUMBER
         if method in known_calls.CONTAINER_METHODS and not is_buffer and not name:
             return self.passed_on(owner, args)
-        if (name and method in known_calls.OURS) or (not method and name in known_calls.OURS):
+        if name and (method or name) in known_calls.OURS:
             return self.display([], ordered=False)
         if not method and name in known_calls.NOTHING:
             return NUMBER
@@ -515,7 +514,8 @@ class Reader:
         if not method:
             return (name in known_calls.HARMLESS and not _calls_back(name, node)) or _is_error(name)
         if name:
-            is_class = name in known_calls.THIS_PACKAGE and method in known_calls.CLASSES
+            is_ours = known_calls.MODULES.get(name) == "trilby"
+            is_class = is_ours and method in known_calls.CLASSES
             is_maker = self.gives_buffer and method in known_calls.MAKERS
             return is_class or is_maker or method in known_calls.LOOKING_METHODS
         return (

@@ -18,21 +18,21 @@ from trilby.model.ops.host import HostValue
 Comprehension: TypeAlias = ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp
 
 _OPERATIONS: Mapping[type[ast.AST], tuple[str, Callable[..., int]]] = {
-    ast.Add: ("+", operator.add),
-    ast.Sub: ("-", operator.sub),
-    ast.Mult: ("*", operator.mul),
-    ast.FloorDiv: ("//", operator.floordiv),
-    ast.Mod: ("%", operator.mod),
-    ast.Eq: ("==", operator.eq),
-    ast.NotEq: ("!=", operator.ne),
-    ast.Lt: ("<", operator.lt),
-    ast.LtE: ("<=", operator.le),
-    ast.Gt: (">", operator.gt),
-    ast.GtE: (">=", operator.ge),
+    ast.Add: ("+", int.__add__),
+    ast.Sub: ("-", int.__sub__),
+    ast.Mult: ("*", int.__mul__),
+    ast.FloorDiv: ("//", int.__floordiv__),
+    ast.Mod: ("%", int.__mod__),
+    ast.Eq: ("==", int.__eq__),
+    ast.NotEq: ("!=", int.__ne__),
+    ast.Lt: ("<", int.__lt__),
+    ast.LtE: ("<=", int.__le__),
+    ast.Gt: (">", int.__gt__),
+    ast.GtE: (">=", int.__ge__),
     ast.Is: ("is", operator.is_),
     ast.IsNot: ("is not", operator.is_not),
     ast.Not: ("not", operator.not_),
-    ast.USub: ("neg", operator.neg),
+    ast.USub: ("neg", int.__neg__),
 }
 """The operations on numbers: their signs, and what they do."""
 
@@ -114,7 +114,8 @@ def written_by_module(call: ast.Call, name: str, method: str) -> frozenset[int] 
     """
     if name in known_calls.READING_MODULES:
         return frozenset()
-    function: Any = getattr(np, method, None) if name in known_calls.NUMPY else None
+    is_numpy = known_calls.MODULES.get(name) == "numpy"
+    function: Any = getattr(np, method, None) if is_numpy else None
     if is_unpacked(call) or not only_touches_arguments(function):
         return None
     names = argument_names(function, len(call.args), keywords(call))
