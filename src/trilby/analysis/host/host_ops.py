@@ -238,17 +238,13 @@ class HostOps:
         if op.result and op.result.type == COMPUTE_CONTEXT:  # `cc.put(a)` gives `cc` back
             found = Seen(frozenset(thing for thing in found.things if thing.kind == "context"))
         if op.result:
-            self._declare(op.result, found)
+            if isinstance(op.result.type, BufferType | NDArrayType):
+                for thing in found.things:  # reflection knows it to be a buffer
+                    self.things.is_buffer(thing, op.result.type)
             if found.where is None and found.part is None:
                 found = replace(found, where=op.result)
             self.values[op.result] = found
         return reader.effects
-
-    def _declare(self, result: Value, found: Seen) -> None:
-        """What reflection knows to be a buffer."""
-        if isinstance(result.type, BufferType | NDArrayType):
-            for thing in found.things:
-                self.things.is_buffer(thing, result.type)
 
     def _made(self, op: HostValue, tree: ast.expr, reader: Reader, *, many: bool) -> Seen | None:
         """The buffer that a class method of its class makes, if this is such a call."""

@@ -466,7 +466,8 @@ class Reader:
             self.change(replace(owner, where=None))
             return NUMBER
         if method in known_calls.CONTAINER_METHODS and not is_buffer and not name:
-            return self.passed_on(owner, args)
+            passed = self.passed_on(owner, args)
+            return owner if is_context(owner) else passed  # `cc.get(a)` gives `cc` back
         if name and (method or name) in known_calls.OURS:
             return self.display([], ordered=False)
         if not method and name in known_calls.NOTHING:
