@@ -317,12 +317,13 @@ class HostOps:
         self._note_names(op.sets, memory)
         return Effects(runner.effects.touches, lasting=runner.effects.lasting)
 
-    def is_whole(self, thing: Thing, seen: Seen) -> bool:
-        """Whether a place is all the data of a buffer."""
-        if not seen.is_part:
-            return True
+    def is_whole(self, seen: Seen) -> bool:
+        """Whether a place is all the data of each buffer that it may be in."""
+        return not seen.is_part or all(self._is_all_of(thing, seen.part) for thing in seen.things)
+
+    def _is_all_of(self, thing: Thing, part: BufferPart | None) -> bool:
         type_ = self.things.types.get(thing)
-        if seen.part is None or not (seen.part.whole or not seen.part.indices):
+        if part is None or not (part.whole or not part.indices):
             return False
         if isinstance(type_, BufferType):
             data = [
@@ -330,7 +331,7 @@ class HostOps:
                 for field_ in type_.fields
                 if field_.name not in type_.length_names and not isinstance(field_.type, PadType)
             ]
-            return len(data) == 1 and seen.part.path.removesuffix(INDEX) == data[0]
+            return len(data) == 1 and part.path.removesuffix(INDEX) == data[0]
         return isinstance(type_, NDArrayType)
 
 
