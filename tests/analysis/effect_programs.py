@@ -168,3 +168,12 @@ def moves_data_itself(cc: ComputeContext, a: S32Array, b: S32Array) -> None:
         cc.put(a).put(b)
         cc.put(a, b).dispatch(a.length, step, a).get(a.array[:3])
         cc.get(a)
+    try:
+        cc.get(a).put(b)
+        cc.accelerator.put(a)
+        cc.accelerator.get(a, b)
+        cc.put(a, b).dispatch(a.length, step, a).get(a.array[:3])
+    finally:
+        block = cc.put(a).explicit()
+    with block:
+        cc.get(a)

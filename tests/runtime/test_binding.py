@@ -396,14 +396,14 @@ def plain(a: S32Array) -> None:
 @pytest.mark.parametrize(
     ("thing", "problem", "advice"),
     [
-        (plain, "`plain` is a plain function", "decorate `plain` with @tb.kernel"),
-        (square, "`square` is a helper of kernels (@tb.func)", "write a kernel that calls"),
+        (plain, "`plain` is a plain function", "decorate it with `@tb.kernel`"),
+        (square, "`square` is a helper of kernels (@tb.func)", "write a `@tb.kernel` that calls"),
         (square_all, "`square_all` is a compute function", "call it: `square_all(cc, …)`"),
-        (print, "`print` is of the class `builtin_function_or_method`", "write `cc.dispatch("),
-        (S32Array, "`S32Array` is of the class `type`", "write `cc.dispatch("),
-        (3, "this is of the class `int`", "write `cc.dispatch("),
-        (None, "this is of the class `NoneType`", "write `cc.dispatch("),
-        ("square", "this is of the class `str`", "write `cc.dispatch("),
+        (print, "`print` is of the class `builtin_function_or_method`", "dispatch a function"),
+        (S32Array, "`S32Array` is a class", "dispatch a function"),
+        (3, "this is of the class `int`", "dispatch a function"),
+        (None, "this is of the class `NoneType`", "dispatch a function"),
+        ("square", "this is of the class `str`", "dispatch a function"),
     ],
     ids=lambda value: getattr(value, "__name__", type(value).__name__),
 )

@@ -39,7 +39,9 @@ def emit(
     # parsed, because newer versions of Python have more fields in this node
     tree = cast("ast.FunctionDef", parsed("def function(): pass").body[0])
     tree.name = function.__name__ if function else func.name.rpartition(".")[2]
-    tree.args = _signature(function) if function else _plain_signature(known)
+    names = [ast.arg(name) for name in known.parameters.values()]
+    plain = ast.arguments([], names, None, [], [], None, [])
+    tree.args = _signature(function) if function else plain
     tree.body = body or [placed(ast.Pass(), func.location)]
     ast.fix_missing_locations(placed(tree, func.location))
     return tree, {name: symbol for symbol, name in known.objects.items()}
@@ -106,11 +108,6 @@ def _kept_parameters(known: NamedValues) -> Iterator[ast.stmt]:
             kept = ast.Name(known.temporary(param), ast.Store())
             given = ast.Name(name, ast.Load())
             yield placed(ast.Assign([kept], given), known.func.location)
-
-
-def _plain_signature(known: NamedValues) -> ast.arguments:
-    names = [ast.arg(name) for name in known.parameters.values()]
-    return ast.arguments([], names, None, [], [], None, [])
 
 
 def _signature(function: FunctionType) -> ast.arguments:

@@ -33,7 +33,7 @@ from trilby.data.schema import (
 from trilby.dataclass import dataclass
 from trilby.errors import ModelError
 from trilby.model.host_code import OPERATORS
-from trilby.model.op import Block, Op, blocks, operands
+from trilby.model.op import Block, Op, operands
 from trilby.model.ops.control import Break, Continue
 from trilby.model.ops.core import Constant, Return, Var, VarLoad, VarStore
 from trilby.model.ops.host import (
@@ -63,6 +63,8 @@ class Pending:
     value: Value
     tree: ast.expr
     location: Location
+    behind: int = 0
+    """How many statements of the block were written before it."""
 
 
 @dataclass(slots=True)
@@ -91,8 +93,6 @@ class BlockWriter:
         """Write the ops before `end`; some of their values may still wait to be used."""
         while self.at < end:
             op = self.ops[self.at]
-            if self._change_in_place(op):
-                continue
             if isinstance(op, Var | VarStore):
                 self._stores()
                 continue
@@ -206,87 +206,37 @@ class BlockWriter:
             trees = ast.Tuple(self.take(*values), ast.Load())
             self.run(stores[0], ast.Assign([ast.Tuple(names, ast.Store())], trees), sets)
 
-    # -- changes in place -------------------------------------------------------------
+    def change_in_place(self, op: HostValue, old: ast.expr, operand: ast.expr) -> bool:
+        """Write `x += value` if the next op stores what has changed where the old value is.
 
-    def _change_in_place(self, old: Op) -> bool:
-        """Write `x += value` if the ops that begin here mean that; gives whether they do.
-
-        They are a load, a change of it, and a store to its place. They are one statement if what
-        is added is one expression. If ops were put in between, the three are written one by one,
-        with the same effect.
+        If ops were put in between, the old value is in a temporary variable, or was loaded before
+        other statements. Then the load, the change and the store are written one by one, with the
+        same effect. Gives whether it was written.
         """
-        ops, left = self.ops, self.known.left
-        if not isinstance(old, VarLoad | Load | HostView) or left[old.value] != 1:
+        store = self.ops[self.at] if self.at < len(self.ops) else None
+        load = self.loads.get(op.inputs[0])
+        if load is not None and load.behind < len(self.done):
             return False
-        start = self.at + 1
-        end = next((n for n in range(start, len(ops)) if old.value in operands(ops[n])), len(ops))
-        if end + 1 >= len(ops):
+        match store:
+            case VarStore(var, stored):
+                places: tuple[Value, ...] = ()
+                bound: ast.expr = ast.Name(self.known.variables[var], ast.Store())
+            case Store(base, indices, stored, path) if self._waiting().isdisjoint((base, *indices)):
+                places = (base, *indices)
+                trees = [self._read(place) for place in places]
+                bound = place_tree(base.type, path, trees, store.location, stored=True)
+            case _:
+                return False
+        is_same = stored is op.result and self.known.left[stored] == 1
+        if not is_same or not isinstance(bound, ast.Name | ast.Attribute | ast.Subscript):
             return False
-        change, store = ops[end], ops[end + 1]
-        if not isinstance(change, HostValue) or not change.result or not change.code.sign:
+        if ast.unparse(bound) != ast.unparse(old):
             return False
-        if change.inputs[0] is not old.value or left[change.result] != 1:
-            return False
-        operand = change.inputs[1]
-        if not _stores_back(old, change.result, store) or not self._is_one(ops[start:end], operand):
-            return False
-        self.at = start
-        self.until(end)
-        self.at = end + 2
-        (tree,) = self.take(operand)
-        sets: list[str] = []
-        if isinstance(old, VarLoad):
-            sets = [self.known.variables[old.var]]
-            bound: ast.expr = ast.Name(sets[0], ast.Store())
-        else:
-            places = (old.base, *old.indices)
-            left.subtract(places)  # the load uses them as well as the store
-            trees = self.take(*places)
-            bound = place_tree(old.base.type, old.path, trees, store.location, stored=True)
-        if not isinstance(bound, ast.Name | ast.Attribute | ast.Subscript):
-            raise self.known.error(store, "nothing can be stored there")
-        self.run(store, ast.AugAssign(bound, OPERATORS[change.code.sign](), tree), sets)
+        self.at += 1
+        self.known.left.subtract((stored, *places))
+        statement = ast.AugAssign(bound, OPERATORS[op.code.sign](), operand)
+        self.run(store, statement, self.known.sets(store))
         return True
-
-    def _is_one(self, ops: Sequence[Op], wanted: Value) -> bool:
-        """Whether ops make a value that can be written where it is used, and nothing else."""
-        waiting = self._waiting()
-        stack: list[Value] = []
-        for op in ops:
-            if self._is_name_or_number(op):
-                continue
-            needed = [value for value in operands(op) if value in stack]
-            if not self._is_plain(op) or not waiting.isdisjoint(operands(op)):
-                return False
-            if stack[len(stack) - len(needed) :] != needed:
-                return False
-            stack = [*stack[: len(stack) - len(needed)], *([op.result] if op.result else [])]
-        return stack == [value for value in [wanted] if value in stack] and wanted not in waiting
-
-    def _is_name_or_number(self, op: Op) -> bool:
-        """Whether the result of an op can be written anywhere."""
-        if isinstance(op, VarLoad):
-            is_used = self.known.left[op.value] > 0 and op.value not in self.known.crossing
-            return is_used and op.value in self.known.sure
-        return isinstance(op, Constant)
-
-    def _is_plain(self, op: Op) -> bool:
-        """Whether an op is written as an expression in the place of its only use."""
-        known = self.known
-        if op.result is None or known.left[op.result] != 1 or op.result in known.crossing:
-            return False
-        is_change = isinstance(op, HostValue) and op.code.sign
-        return not is_change and not isinstance(op, Var) and not any(blocks(op))
-
-
-def _stores_back(old: VarLoad | Load | HostView, new: Value, store: Op) -> bool:
-    if isinstance(old, VarLoad):
-        return isinstance(store, VarStore) and store.var is old.var and store.stored is new
-    return (
-        isinstance(store, Store)
-        and store.stored is new
-        and (store.base, store.indices, store.path) == (old.base, old.indices, old.path)
-    )
 
 
 def _stored(op: Op) -> tuple[Value, ...] | None:
@@ -401,15 +351,14 @@ def _variable_content(writer: BlockWriter, op: VarLoad) -> None:
     known = writer.known
     name = placed(ast.Name(known.variables[op.var], ast.Load()), op.location)
     if op.value in known.sure and known.left[op.value] and op.value not in known.crossing:
-        writer.loads[op.value] = Pending(op.value, name, op.location)
+        writer.loads[op.value] = Pending(op.value, name, op.location, len(writer.done))
     else:
         writer.define(op, name)
 
 
 def _host_value(writer: BlockWriter, op: HostValue) -> None:
     trees = writer.take(*op.inputs)
-    sign = op.code.sign
-    if not sign or op.result is None:
+    if not op.code.sign or op.result is None:
         tree = expression(op.code, trees, op.location)
         if op.result and is_literal(tree):
             writer.known.literals[op.result] = tree
@@ -417,9 +366,10 @@ def _host_value(writer: BlockWriter, op: HostValue) -> None:
             writer.define(op, tree)
         return
     old, operand = trees
-    writer.keep(op.value, old, op.location)
-    name = ast.Name(writer.known.names[op.value], ast.Store())
-    writer.run(op, ast.AugAssign(name, OPERATORS[sign](), operand))
+    if not writer.change_in_place(op, old, operand):
+        writer.keep(op.value, old, op.location)
+        name = ast.Name(writer.known.names[op.value], ast.Store())
+        writer.run(op, ast.AugAssign(name, OPERATORS[op.code.sign](), operand))
 
 
 def _dispatch(writer: BlockWriter, op: Dispatch) -> None:

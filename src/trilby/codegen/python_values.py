@@ -13,7 +13,7 @@ from copy import deepcopy
 from dataclasses import field
 from typing import TypeVar
 
-from trilby.analysis.bound import sure_loads
+from trilby.analysis.bound import names_of, sure_loads
 from trilby.codegen.identifiers import Identifiers
 from trilby.codegen.value_uses import count_uses
 from trilby.data.dtypes import Number
@@ -156,9 +156,9 @@ class NamedValues:
         """What is known before the first op."""
         words = Identifiers(lambda _: False, _words(func))
         known = cls(func, words, *count_uses(func), sure=sure_loads(func))
-        declared = [op for op in walk(func.body) if isinstance(op, Var)]
-        known.variables = {op.value: op.name for op in declared}
-        begun = {op.init[0]: op.name for op in declared if op.init}
+        known.variables = names_of(func)
+        variables = (op for op in walk(func.body) if isinstance(op, Var))
+        begun = {op.init[0]: op.name for op in variables if op.init}
         for number, param in enumerate(func.params):
             name = begun.get(param) or param.hint or known.fresh(f"p{number}")
             known.parameters[param] = name

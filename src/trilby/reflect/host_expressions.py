@@ -35,25 +35,15 @@ _HOLE_NAMES = re.compile(_HOLE_NAME.format(r"(\d+)"))
 
 @dataclass(frozen=True, slots=True)
 class Pages:
-    """The lines of a file as bytes, which is how `ast` counts columns."""
+    """The lines of a file, of which host code is cut out."""
 
-    rows: tuple[bytes, ...]
+    lines: Sequence[str]
     changed: frozenset[ast.AST]
     """Calls that are not what the file says: launches without their lambdas."""
 
-    @classmethod
-    def around(
-        cls, lines: Sequence[str], node: ast.stmt, changed: frozenset[ast.AST] = frozenset()
-    ) -> "Pages":
-        """The pages of a file, of which only the lines of one statement are read."""
-        read = range(node.lineno - 1, node.end_lineno or node.lineno)
-        rows = (line.encode() if n in read else b"" for n, line in enumerate(lines))
-        return cls(tuple(rows), changed)
-
     def slice(self, start: Position, end: Position) -> str:
-        """The text between two positions, as it stands in the file."""
-        first, last = start[0] - 1, end[0] - 1
-        rows = list(self.rows[first : last + 1])
+        """The text between two positions, whose columns `ast` counts in bytes."""
+        rows = [line.encode() for line in self.lines[start[0] - 1 : end[0]]]
         rows[-1] = rows[-1][: end[1]]
         rows[0] = rows[0][start[1] :]
         return b"\n".join(rows).decode()
@@ -90,7 +80,7 @@ class Pages:
         if not decorated or not node.decorator_list:
             return start_of(node)
         line = node.decorator_list[0].lineno
-        while not self.rows[line - 1].lstrip().startswith(b"@"):
+        while not self.lines[line - 1].lstrip().startswith("@"):
             line -= 1
         return line, node.col_offset
 

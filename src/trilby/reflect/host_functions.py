@@ -332,7 +332,7 @@ def reflect_compute(compute: AnyCompute, symbols: Symbols = symbol_of) -> Reflec
     local = locals_of(node) if changed else outside.locals
     typing = typing_of(compute, captured, node, local)
     check_dispatches(typing, node)
-    pages = Pages.around(captured.lines, node, changed)
+    pages = Pages(captured.lines, changed)
     out = Builder(captured.head)
     statements = Statements(captured, pages, typing, symbols, out)
     found = tuple(targets(typing, node))

@@ -19,10 +19,13 @@ from trilby.reflect.functions import (
     Kernel,
     Reflectable,
     check_options,
+    is_compute,
+    is_helper,
 )
 from trilby.reflect.host_scope import AnyCompute, Typing
 from trilby.reflect.quote import quoted_call
 from trilby.reflect.signature import kernel_signature
+from trilby.source import Location
 
 # --------------------------------------------------------------------------------------- host moves
 # `cc.put(…)` and `cc.get(…)` inside a compute function, and chains of them.
@@ -188,25 +191,32 @@ def _check_kernel(typing: Typing, call: ast.Call) -> None:
             advice="write `cc.dispatch(range, lambda kc: kernel(kc, …))`",
             location=typing.captured.location(kernel),
         )
-    name = ast.unparse(kernel)
-    match typing.resolve(kernel):
-        case FunctionType():
-            what, advice = "a plain function", "decorate it with `@tb.kernel`"
+    found = typing.resolve(kernel)
+    if is_helper(found) or is_compute(found) or isinstance(found, FunctionType | type):
+        raise not_a_kernel(found, ast.unparse(kernel), typing.captured.location(kernel))
+
+
+def not_a_kernel(thing: object, name: str, location: Location | None = None) -> ArgumentTypeError:
+    """The error of a dispatch of something else, which may have a name."""
+    advice = "dispatch a function that is decorated with `@tb.kernel`"
+    match thing:
+        case Compute():
+            what, advice = "a compute function", f"call it: `{name}(cc, …)`"
         case Helper(kind=kind):
             what = f"a helper of kernels (@tb.{kind})"
             advice = (
                 f"write a `@tb.kernel` that calls `{name}` for its work item, and dispatch that"
             )
-        case Compute():
-            what, advice = "a compute function", f"call it: `{name}(cc, …)`"
+        case FunctionType():
+            what, advice = "a plain function", "decorate it with `@tb.kernel`"
         case type():
-            what, advice = "a class", "dispatch a function that is decorated with `@tb.kernel`"
+            what = "a class"
         case _:
-            return
-    raise ArgumentTypeError(
-        f"`{name}` is {what}, and only kernels can be dispatched",
+            what = f"of the class `{type(thing).__name__}`"
+    return ArgumentTypeError(
+        f"{f'`{name}`' if name else 'this'} is {what}, and only kernels can be dispatched",
         advice=advice,
-        location=typing.captured.location(kernel),
+        location=location,
     )
 
 
@@ -222,8 +232,6 @@ Symbols = Callable[[Reflectable], str]
 Resolve = Callable[[ast.expr], object]
 """Gives the value of a dotted name that the function does not bind itself."""
 
-DISPATCH = "dispatch"
-
 
 def direct_form(
     captured: Captured, node: ast.FunctionDef, resolve: Resolve
@@ -231,7 +239,8 @@ def direct_form(
     """The function without lambdas around launches, and the calls that are changed by that."""
     params = parameters(node.args)
     context = params[0].arg if params else ""
-    quoted = {call: _quoted(captured, call, resolve, context) for call in _dispatches(node)}
+    calls = (part for part in ast.walk(node) if isinstance(part, ast.Call))
+    quoted = {call: _quoted(captured, call, resolve, context) for call in calls}
     changed: set[ast.AST] = set()
     if not any(quoted.values()):
         return node, frozenset()
@@ -250,28 +259,20 @@ def direct_form(
     return substituted(node, find), frozenset(changed)
 
 
-def _dispatches(node: ast.AST) -> Iterator[ast.Call]:
-    """Every call of the form `X.dispatch(range, lambda …)`, outer before inner."""
-    for part in ast.walk(node):
-        match part:
-            case ast.Call(func=ast.Attribute(attr=name), args=[_, ast.Lambda(), *_]):
-                if name == DISPATCH:
-                    yield part
-            case _:
-                continue
-
-
 def _quoted(captured: Captured, call: ast.Call, resolve: Resolve, context: str) -> ast.Call | None:
-    """The call inside the lambda of a launch.
+    """The call inside the lambda of `X.dispatch(range, lambda …)`; None for any other call.
 
     Anything else may have a method `dispatch` too: unless it is called on the function's own
     context, only a lambda around a known kernel is taken for a launch.
     """
-    function, wanted = call.func, call.args[1]
-    if not isinstance(function, ast.Attribute) or not isinstance(wanted, ast.Lambda):
-        return None
-    if isinstance(function.value, ast.Name) and function.value.id == context:
-        return _checked(captured, call, wanted)
+    match call:
+        case ast.Call(
+            func=ast.Attribute(value=owner, attr="dispatch"), args=[_, ast.Lambda() as wanted, *_]
+        ):
+            if isinstance(owner, ast.Name) and owner.id == context:
+                return _checked(captured, call, wanted)
+        case _:
+            return None
     try:
         quoted = _checked(captured, call, wanted)
     except UnsupportedSyntaxError:

@@ -213,11 +213,8 @@ class Typing:
 
     def _either(self, node: ast.IfExp) -> Type | None:
         """A choice between buffers of one type has that type; of other choices nothing is said."""
-        then, otherwise = self.of(node.body), self.of(node.orelse)
-        if then is None or otherwise is None:
-            return then or otherwise
-        is_buffer = isinstance(then, BufferType | NDArrayType)
-        return then if is_buffer and then == otherwise else OBJECT
+        known = _join(self.of(node.body), self.of(node.orelse))
+        return known if known is None or isinstance(known, BufferType | NDArrayType) else OBJECT
 
 
 def literal(node: ast.expr) -> "Number | None":

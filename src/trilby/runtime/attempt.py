@@ -13,6 +13,7 @@ from dataclasses import field
 from decimal import Decimal
 from enum import Enum, EnumType, Flag, IntEnum, IntFlag, ReprEnum, StrEnum
 from fractions import Fraction
+from traceback import walk_tb
 from types import (
     BuiltinFunctionType,
     CodeType,
@@ -26,7 +27,7 @@ from uuid import UUID
 
 import numpy as np
 
-from trilby.analysis.host.known_calls import CLASSES
+from trilby.analysis.host.known_calls import CLASSES, MODULES
 from trilby.analysis.host.visible_effects import VisibleEffect, visible_effects
 from trilby.backend.base import Ticket
 from trilby.data.ranges import Ranges
@@ -179,16 +180,6 @@ class Undo:
 # What they do hangs on the objects: numbers, buffers, lists and plain records of these do nothing
 # else; an iterator moves on, and an object with operators or properties of its own may do
 # anything.
-
-MODULES = {
-    "np": "numpy",
-    "numpy": "numpy",
-    "math": "math",
-    "statistics": "statistics",
-    "tb": "trilby",
-    "trilby": "trilby",
-}
-"""What is taken for a module by its name."""
 
 MOST_OBJECTS = 100_000
 """So many are looked at; what has more inside may have anything."""
@@ -445,9 +436,5 @@ class Attempt:
 
 def _line_in(error: BaseException, code: CodeType) -> int | None:
     """The line that a function had come to when an error left it; None if it was not in it."""
-    trace = error.__traceback__
-    while trace is not None:
-        if trace.tb_frame.f_code is code:
-            return trace.tb_lineno
-        trace = trace.tb_next
-    return None
+    frames = walk_tb(error.__traceback__)
+    return next((line for frame, line in frames if frame.f_code is code), None)

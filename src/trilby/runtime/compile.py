@@ -16,7 +16,7 @@ from typing import Any, Generic, TypeVar, cast
 from trilby.analysis.access import AccessTable, access_table
 from trilby.analysis.closure import ComputeClosure
 from trilby.analysis.footprint import KernelFootprint, footprints
-from trilby.analysis.needs import FEATURES, FeatureNeed, needs
+from trilby.analysis.needs import FEATURES, needs
 from trilby.analysis.reach import (
     ComputeGraph,
     KernelGraph,
@@ -63,7 +63,12 @@ def check_features(graph: KernelGraph, device: DeviceInfo) -> None:
         return
     for need in needs(graph):
         if need.feature not in device.features:
-            raise _lacks(device, need)
+            raise MissingFeatureError(
+                f"{device.name} has {_SPOKEN[need.feature]}, and {need.why}",
+                advice=f"{need.advice}; or use a device that has it: `trilby devices` lists them",
+                location=None if need.location == NOWHERE else need.location,
+                calls=need.calls,
+            )
 
 
 def _check_constant_arguments(kernel: Func, device: DeviceInfo) -> None:
@@ -75,15 +80,6 @@ def _check_constant_arguments(kernel: Func, device: DeviceInfo) -> None:
         f"({', '.join(constant)}), and {device.name} takes {device.constant_arguments}",
         advice="take `tb.Constant` off the largest: they then lie in global memory",
         location=None if kernel.location == NOWHERE else kernel.location,
-    )
-
-
-def _lacks(device: DeviceInfo, need: FeatureNeed) -> MissingFeatureError:
-    return MissingFeatureError(
-        f"{device.name} has {_SPOKEN[need.feature]}, and {need.why}",
-        advice=f"{need.advice}; or use a device that has it: `trilby devices` lists them",
-        location=None if need.location == NOWHERE else need.location,
-        calls=need.calls,
     )
 
 

@@ -10,7 +10,8 @@ from trilby.data.ndrange import NDRange, as_range
 from trilby.data.ranges import Ranges
 from trilby.errors import ArgumentTypeError, TrilbyError
 from trilby.options import Transfers
-from trilby.reflect.functions import Compute, Kernel, is_compute, is_helper, is_kernel
+from trilby.reflect.functions import Compute, Kernel, is_kernel
+from trilby.reflect.host_launch import not_a_kernel
 from trilby.runtime.binding import check_declared, positional
 from trilby.runtime.callers import Caller, point_to
 from trilby.runtime.compile import ReadyCompute
@@ -193,13 +194,10 @@ class ComputeContext:
         return field_of(owner, key)
 
     def _bring_home(self, buffer: object, why: str, part: object = None) -> None:
-        found = None if self._is_explicit else part_of(buffer, part)
+        is_explicit = block_of(self.accelerator.residency.replicas) is not None
+        found = None if is_explicit else part_of(buffer, part)
         if found is not None and isinstance(found.segment.watcher, Watch):
             found.segment.watcher.fetch(found.ranges, why)
-
-    @property
-    def _is_explicit(self) -> bool:
-        return block_of(self.accelerator.residency.replicas) is not None
 
 
 def run_compute(
@@ -255,7 +253,7 @@ def _target(
     if is_kernel(kernel):
         return kernel, args, kwargs
     if not isinstance(kernel, FunctionType) or kernel.__name__ != "<lambda>":
-        raise _not_a_kernel(kernel)
+        raise not_a_kernel(kernel, getattr(kernel, "__name__", ""))
     if args or kwargs:
         raise ArgumentTypeError(
             "a lambda carries the arguments of its kernel, and more are given beside it",
@@ -266,22 +264,5 @@ def _target(
 
     quoted = quote(kernel)
     if not is_kernel(quoted.target):
-        raise _not_a_kernel(quoted.target)
+        raise not_a_kernel(quoted.target, getattr(quoted.target, "__name__", ""))
     return quoted.target, quoted.args, quoted.kwargs
-
-
-def _not_a_kernel(thing: object) -> ArgumentTypeError:
-    name = getattr(thing, "__name__", None)
-    if is_compute(thing):
-        what, advice = "a compute function", f"call it: `{name}(cc, …)`"
-    elif is_helper(thing):
-        what, advice = "a helper of kernels (@tb.func)", f"write a kernel that calls `{name}`"
-    elif isinstance(thing, FunctionType):
-        what, advice = "a plain function", f"decorate `{name}` with @tb.kernel"
-    else:
-        what = f"of the class `{type(thing).__name__}`"
-        advice = "write `cc.dispatch(n, kernel, …)` with a function decorated with @tb.kernel"
-    return ArgumentTypeError(
-        f"{f'`{name}`' if name else 'this'} is {what}, and only kernels can be dispatched",
-        advice=advice,
-    )

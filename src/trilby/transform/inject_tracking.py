@@ -15,7 +15,7 @@ from trilby.analysis.access import is_length
 from trilby.analysis.alias import HostHeap, Seen
 from trilby.analysis.bound import bound_before
 from trilby.analysis.host.host_ops import HostOps
-from trilby.analysis.host.reader import Effects
+from trilby.analysis.host.reader import Effects, HostTouch
 from trilby.data.dtypes import Type
 from trilby.data.schema import BufferType, NDArrayType
 from trilby.model.host_code import HostCode
@@ -129,22 +129,19 @@ class _Injector:
             case HostFor(iterable):
                 yield from self.given(iterable)
             case HostValue() | HostRun() if not self.launches(op):
-                touches = self.effects[op].touches
-                yield from self.rooted(op, [one.seen for one in touches if not one.writes])
-                yield from self.rooted(op, [t.seen for t in touches if t.writes], writes=True)
+                touches = sorted(self.effects[op].touches, key=lambda touch: touch.writes)
+                for touch in touches:  # reads come first
+                    yield from self.rooted(op, touch)
             case _:
                 return
 
-    def rooted(
-        self, op: HostValue | HostRun, touched: Iterable[Seen], *, writes: bool = False
-    ) -> Iterator[RootTouch]:
+    def rooted(self, op: HostValue | HostRun, touch: HostTouch) -> Iterator[RootTouch]:
         """The operands and names through which code touches something."""
-        for seen in touched:
-            for root in self.roots(op, seen):
-                if isinstance(root, Value):
-                    yield from self.given(root, writes=writes)
-                elif root in self.bound[op]:  # one without a value could not be asked for it
-                    yield root, writes
+        for root in self.roots(op, touch.seen):
+            if isinstance(root, Value):
+                yield from self.given(root, writes=touch.writes)
+            elif root in self.bound[op]:  # one without a value could not be asked for it
+                yield root, touch.writes
 
     def roots(self, op: HostValue | HostRun, seen: Seen) -> Iterator[Root]:
         """The operands and names of some code that may stand for the same things."""

@@ -13,7 +13,7 @@ compute functions go through the transforms of a transfer strategy, and kernels 
 the language of a device wants.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from difflib import SequenceMatcher
 from functools import partial
 from typing import cast
@@ -207,17 +207,14 @@ def lower_kernel(kernel: Transformed, names: Iterable[str]) -> Transformed:
 
     `lower_kernel(Transformed(graph.functions), ["inline_calls"]).functions` is for its generator.
     """
-    for name in names:
-        change = _kernel_change(name, KernelGraph(kernel.functions))
-        kernel = kernel.then([Transform(name, change, ("kernel", "func"))])
-    return kernel
-
-
-def _kernel_change(name: str, graph: KernelGraph) -> Callable[[Func], Func]:
     from trilby.transform.forward_variables import forward_variables  # noqa: PLC0415 -- see above
     from trilby.transform.inline_calls import inline_calls  # noqa: PLC0415 -- see above
 
-    return inline_calls(graph) if name == "inline_calls" else forward_variables
+    for name in names:
+        is_inlining = name == "inline_calls"
+        change = inline_calls(KernelGraph(kernel.functions)) if is_inlining else forward_variables
+        kernel = kernel.then([Transform(name, change, ("kernel", "func"))])
+    return kernel
 
 
 # ------------------------------------------------------------------------------------------ listing

@@ -7,7 +7,7 @@ to them.
 """
 
 import ast
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable
 from dataclasses import field, replace
 from typing import TypeAlias
 
@@ -28,8 +28,15 @@ from trilby.analysis.alias import (
     Things,
 )
 from trilby.analysis.bound import names_of, names_set
-from trilby.analysis.host.reader import CHANGES, WRITES, Effects, HostTouch, Reader
-from trilby.analysis.host.trees import arguments, is_dotted, is_slice, is_whole_slice, plain_names
+from trilby.analysis.host.reader import WRITES, Effects, HostTouch, Reader
+from trilby.analysis.host.trees import (
+    arguments,
+    expression_of,
+    is_dotted,
+    is_slice,
+    is_whole_slice,
+    plain_names,
+)
 from trilby.analysis.host.value_sorts import Sorts
 from trilby.data.dtypes import ScalarType
 from trilby.data.schema import INDEX, BufferType, NDArrayType, PadType, index_count, join_path
@@ -79,7 +86,9 @@ class HostOps:
                 ops.makers[op.result] = op
             if isinstance(op, Var):
                 ops.names[op.name] = op.value
-        for name in (*_set_by_inner_functions(func), *_imported(func)):
+        texts = [op.code for op in walk(func.body) if isinstance(op, HostRun)]
+        set_by_inner_functions = {name for code in texts for name in code.names.nonlocals}
+        for name in set_by_inner_functions | _imported(func):
             ops.names.pop(name, None)
         ops.called = {var: name for name, var in ops.names.items()}
         ops.sorts = Sorts(ops.makers, ops.names)
@@ -161,23 +170,17 @@ class HostOps:
             before = base.part or BufferPart("", ())
             path = join_path(before.path, op.path)
             indices = (*before.indices, *map(self.reference, op.indices))
-            spans = [self._span(index) for index in op.indices]
+            trees = [expression_of(self.makers.get(index)) for index in op.indices]
+            spans = [tree for tree in trees if tree is not None and is_slice(tree)]
             type_ = op.base.type
             is_short = isinstance(type_, BufferType) and len(op.indices) < index_count(
                 type_, op.path
             )
-            is_view = isinstance(op, HostView) or any(span is not None for span in spans)
-            whole = is_view and all(span is not None and is_whole_slice(span) for span in spans)
+            is_view = isinstance(op, HostView) or bool(spans)
+            whole = is_view and len(spans) == len(trees) and all(map(is_whole_slice, spans))
             part = BufferPart(path, indices, is_view=is_view or is_short, whole=whole)
         where = base.where if part else None
         return Seen(base.things, is_part=True, part=part, where=where, fresh=base.fresh)
-
-    def _span(self, index: Value) -> ast.expr | None:
-        maker = self.makers.get(index)
-        if isinstance(maker, HostValue) and not maker.code.sign:
-            tree = maker.code.expression
-            return tree if is_slice(tree) else None
-        return None
 
     def reference(self, value: Value) -> Reference:
         """How a value can be had where it was not made yet, or the value itself."""
@@ -228,37 +231,20 @@ class HostOps:
     def _value(self, op: HostValue, memory: HostHeap, *, many: bool) -> Effects:
         reader = self.reader(op, memory, op.inputs, many=many)
         if op.code.sign:
-            found = self._changed(reader)
+            found = reader.changed(*reader.operands)
         else:
             tree = self.tree_of(op)
             found = self._made(op, tree, reader, many=many) or reader.value(tree)
         if op.result and op.result.type == COMPUTE_CONTEXT:  # `cc.put(a)` gives `cc` back
             found = Seen(frozenset(thing for thing in found.things if thing.kind == "context"))
         if op.result:
-            self._declare(op.result, found)
+            if isinstance(op.result.type, BufferType | NDArrayType):
+                for thing in found.things:  # reflection knows it to be a buffer
+                    self.things.is_buffer(thing, op.result.type)
             if found.where is None and found.part is None:
                 found = replace(found, where=op.result)
             self.values[op.result] = found
         return reader.effects
-
-    def _changed(self, reader: Reader) -> Seen:
-        """`old += operand`: arrays are changed in place, lists take more in."""
-        old, operand = reader.operands
-        if not old.fresh:
-            reader.lasts(CHANGES)
-        reader.look(operand)
-        if self.things.are_buffers(old.things):
-            reader.look(old)
-            reader.change(old)
-            return old
-        reader.memory.put(old.things, reader.memory.reach(operand.things))
-        return Seen(old.things | reader.memory.reach(operand.things), fresh=old.fresh)
-
-    def _declare(self, result: Value, found: Seen) -> None:
-        """What reflection knows to be a buffer."""
-        if isinstance(result.type, BufferType | NDArrayType):
-            for thing in found.things:
-                self.things.is_buffer(thing, result.type)
 
     def _made(self, op: HostValue, tree: ast.expr, reader: Reader, *, many: bool) -> Seen | None:
         """The buffer that a class method of its class makes, if this is such a call."""
@@ -282,11 +268,8 @@ class HostOps:
             function = node.func if isinstance(node, ast.Call) else None
             if not isinstance(node, ast.Call) or not isinstance(function, Operand):
                 return None
-            maker = self.makers.get(op.inputs[function.number])
-            if not isinstance(maker, HostValue) or maker.code.operands:
-                return None
-            named = maker.code.expression
-            if not is_dotted(named):
+            named = expression_of(self.makers.get(op.inputs[function.number]))
+            if named is None or not is_dotted(named):
                 return None
             args = [substituted(arg, find) for arg in node.args]
             keywords = [substituted(keyword, find) for keyword in node.keywords]
@@ -299,14 +282,6 @@ class HostOps:
         runner.run(op.code.statements)
         self._note_names(op.sets, memory)
         return runner.effects
-
-    def gives_context(self, value: Value, memory: HostHeap) -> bool:
-        """Whether a value is what a method of the compute context gives: `cc.explicit()`."""
-        maker = self.makers.get(value)
-        if not isinstance(maker, HostValue) or maker.code.sign:
-            return False
-        reader = self.reader(maker, memory, maker.inputs, many=True)
-        return reader.is_contexts(maker.code.expression)
 
     def anywhere(self) -> tuple[HostHeap, dict[Op, Effects]]:
         """What variables may hold at any point of the function, and what each op then does."""
@@ -342,12 +317,13 @@ class HostOps:
         self._note_names(op.sets, memory)
         return Effects(runner.effects.touches, lasting=runner.effects.lasting)
 
-    def is_whole(self, thing: Thing, seen: Seen) -> bool:
-        """Whether a place is all the data of a buffer."""
-        if not seen.is_part:
-            return True
+    def is_whole(self, seen: Seen) -> bool:
+        """Whether a place is all the data of each buffer that it may be in."""
+        return not seen.is_part or all(self._is_all_of(thing, seen.part) for thing in seen.things)
+
+    def _is_all_of(self, thing: Thing, part: BufferPart | None) -> bool:
         type_ = self.things.types.get(thing)
-        if seen.part is None or not (seen.part.whole or not seen.part.indices):
+        if part is None or not (part.whole or not part.indices):
             return False
         if isinstance(type_, BufferType):
             data = [
@@ -355,7 +331,7 @@ class HostOps:
                 for field_ in type_.fields
                 if field_.name not in type_.length_names and not isinstance(field_.type, PadType)
             ]
-            return len(data) == 1 and seen.part.path.removesuffix(INDEX) == data[0]
+            return len(data) == 1 and part.path.removesuffix(INDEX) == data[0]
         return isinstance(type_, NDArrayType)
 
 
@@ -378,10 +354,3 @@ def _is_plain_import(node: ast.stmt) -> bool:
         alias.asname in {None, alias.name} or (alias.name, alias.asname) == ("numpy", "np")
         for alias in node.names
     )
-
-
-def _set_by_inner_functions(func: Func) -> Iterator[str]:
-    """The names that may change whenever some inner function runs."""
-    for op in walk(func.body):
-        if isinstance(op, HostRun):
-            yield from op.code.names.nonlocals

@@ -13,7 +13,15 @@ CLASSES = OURS | {
 }
 """Classes of this package that host code calls by their names."""
 
-THIS_PACKAGE = frozenset({"tb", "trilby"})
+MODULES = {
+    "np": "numpy",
+    "numpy": "numpy",
+    "math": "math",
+    "statistics": "statistics",
+    "tb": "trilby",
+    "trilby": "trilby",
+}
+"""What is taken for a module by its name."""
 
 NOTHING = frozenset({"len", "id", "type", "isinstance", "hasattr", "callable", "hash", "range"})
 """Functions that do not look at data."""
@@ -64,17 +72,17 @@ HARMLESS = NOTHING | CLASSES | READING - {"print", "next", "map", "filter"}
 MAKING = NOTHING | READING - {"next", "iter", "min", "max", "sum"}
 """Functions whose result is new: the others may give one of the objects that they are given."""
 
-CONTEXT_METHODS = frozenset({"put", "get", "field", "explicit", "dispatch", "array"})
+FLUENT_METHODS = frozenset({"put", "get", "explicit", "dispatch"})
+"""Methods of the compute context that give it back, or a block of it."""
+
+CONTEXT_METHODS = FLUENT_METHODS | {"field", "array"}
 """Methods of the compute context, and of its accelerator, whose effects the run time knows."""
 
 LOOKING_METHODS = frozenset({"items", "keys", "values"})
 """Methods that leave no trace, whatever their object is."""
 
 READING_MODULES = frozenset({"math", "statistics"})
-"""Modules whose functions only read."""
-
-NUMPY = frozenset({"np", "numpy"})
-"""What NumPy goes by: its functions read, and write the arguments that their signatures say."""
+"""Modules whose functions only read; those of NumPy also write what their signatures say."""
 
 MAKERS = frozenset({"of", "create", "bind"})
 """Class methods that make a new buffer from what they are given."""

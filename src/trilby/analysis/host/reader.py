@@ -329,6 +329,8 @@ class Reader:
 
     def member(self, owner: Seen, name: str) -> Seen:
         """An attribute."""
+        if name == "accelerator" and is_context(owner):
+            return owner
         known = self.things.buffers(owner.things)
         if known and (name in known_calls.METADATA or self.things.is_length(known, name)):
             return NUMBER
@@ -356,10 +358,9 @@ class Reader:
         inner = self.memory.reach(NOTHING.union(*lists)) if len(lists) == len(parts) else NOTHING
         return Seen(inner, fresh=True) if sign in {"+", "*"} else NUMBER
 
-    def function(self, *bodies: ast.AST) -> Seen:
+    def function(self, body: ast.AST) -> Seen:
         """A function made on the spot: it sees what its variables ever hold, and not now."""
-        names = dict.fromkeys(name for body in bodies for name in names_within(body))
-        variables = [self.names[name] for name in names if name in self.names]
+        variables = [self.names[name] for name in names_within(body) if name in self.names]
         ever = [self.ever.get(var, NOTHING) for var in variables]
         held = [self.memory.held.get(var, NUMBER).things for var in variables]
         return self.display([Seen(NOTHING.union(*ever, *held))], ordered=False)
@@ -440,6 +441,8 @@ class Reader:
         for arg in (owner, *args):
             self.memory.put(arg.things, given)
         self.memory.forget_items(self.things, given)
+        if method in known_calls.FLUENT_METHODS and self.is_contexts(node, method, owner):
+            return Seen(owner.things)
         found = self.found(f"{name or '…'}{'.' if method else ''}{method}()")
         return Seen((given if method else given - owner.things) | {found})
 
@@ -463,8 +466,9 @@ class Reader:
             self.change(replace(owner, where=None))
             return NUMBER
         if method in known_calls.CONTAINER_METHODS and not is_buffer and not name:
-            return self.passed_on(owner, args)
-        if (name and method in known_calls.OURS) or (not method and name in known_calls.OURS):
+            passed = self.passed_on(owner, args)
+            return owner if is_context(owner) else passed  # `cc.get(a)` gives `cc` back
+        if name and (method or name) in known_calls.OURS:
             return self.display([], ordered=False)
         if not method and name in known_calls.NOTHING:
             return NUMBER
@@ -499,7 +503,7 @@ class Reader:
     def keep_track(self, node: ast.Call, called: tuple[str, str], owner: Seen) -> None:
         """Note a call that cannot be undone: of code that is not known, or one that writes."""
         name, method = called
-        if self.is_harmless(node, called, owner) or self.is_contexts(node):
+        if self.is_harmless(node, called, owner) or self.is_contexts(node, method, owner):
             return
         written = written_by_module(node, name, method) if name and method else None
         if written is None or written:
@@ -511,7 +515,8 @@ class Reader:
         if not method:
             return (name in known_calls.HARMLESS and not _calls_back(name, node)) or _is_error(name)
         if name:
-            is_class = name in known_calls.THIS_PACKAGE and method in known_calls.CLASSES
+            is_ours = known_calls.MODULES.get(name) == "trilby"
+            is_class = is_ours and method in known_calls.CLASSES
             is_maker = self.gives_buffer and method in known_calls.MAKERS
             return is_class or is_maker or method in known_calls.LOOKING_METHODS
         return (
@@ -520,25 +525,12 @@ class Reader:
             or method in known_calls.LOOKING_METHODS
         )
 
-    def is_contexts(self, node: ast.expr) -> bool:
+    def is_contexts(self, node: ast.Call, method: str, owner: Seen) -> bool:
         """Whether a call is one of the compute context: `cc.put(a)`, `cc.put(a).put(b)`."""
-        return isinstance(node, ast.Call) and self.is_context(node)
-
-    def is_context(self, node: ast.expr) -> bool:
-        """The compute context, its accelerator, or what a chain of their calls gives back."""
-        match node:
-            case ast.Name() | Operand():
-                things = self.value(node).things
-                return bool(things) and all(thing.kind == "context" for thing in things)
-            case ast.Attribute(value=owner, attr="accelerator"):
-                return self.is_context(owner)
-            case ast.Call(func=ast.Attribute(value=owner, attr=method)):
-                # what is told of progress may do anything
-                tells = method == "dispatch" and {"progress", ""}.intersection(keywords(node))
-                is_ours = method in known_calls.CONTEXT_METHODS and not tells
-                return is_ours and self.is_context(owner)
-            case _:
-                return False
+        # what is told of progress may do anything
+        tells = method == "dispatch" and {"progress", ""}.intersection(keywords(node))
+        is_ours = method in known_calls.CONTEXT_METHODS and not tells
+        return is_ours and is_context(owner)
 
     # --------------------------------------------------------------------------- statements
     # What may run more than once, or never, adds to what names hold instead of replacing it.
@@ -558,7 +550,7 @@ class Reader:
             case ast.AnnAssign(target=target, value=ast.expr() as value):
                 self.bind(target, self.value(value), value)
             case ast.AugAssign(target=target, value=value):
-                self.changed(target, self.value(target), self.value(value))
+                self.bind(target, self.changed(self.value(target), self.value(value)))
             case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
                 if node.decorator_list or not isinstance(node, ast.FunctionDef):
                     self.lasts(CALLS)
@@ -596,16 +588,18 @@ class Reader:
                 case _:
                     self.lasts(CHANGES)
 
-    def changed(self, target: ast.expr, old: Seen, new: Seen) -> None:
-        """`target += value`: an array changes in place, a list takes more in."""
-        self.look(new)
+    def changed(self, old: Seen, operand: Seen) -> Seen:
+        """`old += operand`: arrays are changed in place, lists take more in."""
+        if not old.fresh:
+            self.lasts(CHANGES)
+        self.look(operand)
         if self.things.are_buffers(old.things):
             self.look(old)
             self.change(old)
-        if not old.fresh or not isinstance(target, ast.Name):
-            self.lasts(CHANGES)
-        things = old.things | self.memory.reach(new.things)
-        self.bind(target, Seen(things, old.is_part, fresh=old.fresh))
+            return old
+        more = self.memory.reach(operand.things)
+        self.memory.put(old.things, more)
+        return Seen(old.things | more, fresh=old.fresh)
 
     def within(self, node: ast.AST) -> None:
         """Statements that run once, many times or never."""
@@ -689,6 +683,11 @@ class Reader:
             replace(self, surely=self.surely and surely).look(seen)
         self.memory.put(owner.things, seen.things)
         self.memory.forget_items(self.things, owner.things)
+
+
+def is_context(seen: Seen) -> bool:
+    """Whether this surely is the compute context, or what belongs to it."""
+    return bool(seen.things) and all(thing.kind == "context" for thing in seen.things)
 
 
 def _calls_back(name: str, call: ast.Call) -> bool:

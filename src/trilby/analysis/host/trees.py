@@ -1,7 +1,9 @@
 """Questions about the syntax trees of host code that need not know what names stand for."""
 
 import ast
+import operator
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import lru_cache
 from typing import Any, TypeAlias
 
@@ -10,64 +12,47 @@ import numpy as np
 from trilby.analysis.host import known_calls
 from trilby.data.numpy_calls import argument_names, only_touches_arguments, written_parameters
 from trilby.model.host_code import HostCode
+from trilby.model.op import Op
+from trilby.model.ops.host import HostValue
 
 Comprehension: TypeAlias = ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp
 
-_SIGNS: Mapping[type[ast.AST], str] = {
-    ast.Add: "+",
-    ast.Sub: "-",
-    ast.Mult: "*",
-    ast.FloorDiv: "//",
-    ast.Mod: "%",
-    ast.Eq: "==",
-    ast.NotEq: "!=",
-    ast.Lt: "<",
-    ast.LtE: "<=",
-    ast.Gt: ">",
-    ast.GtE: ">=",
-    ast.Is: "is",
-    ast.IsNot: "is not",
-    ast.Not: "not",
-    ast.USub: "neg",
+_OPERATIONS: Mapping[type[ast.AST], tuple[str, Callable[..., int]]] = {
+    ast.Add: ("+", int.__add__),
+    ast.Sub: ("-", int.__sub__),
+    ast.Mult: ("*", int.__mul__),
+    ast.FloorDiv: ("//", int.__floordiv__),
+    ast.Mod: ("%", int.__mod__),
+    ast.Eq: ("==", int.__eq__),
+    ast.NotEq: ("!=", int.__ne__),
+    ast.Lt: ("<", int.__lt__),
+    ast.LtE: ("<=", int.__le__),
+    ast.Gt: (">", int.__gt__),
+    ast.GtE: (">=", int.__ge__),
+    ast.Is: ("is", operator.is_),
+    ast.IsNot: ("is not", operator.is_not),
+    ast.Not: ("not", operator.not_),
+    ast.USub: ("neg", int.__neg__),
 }
+"""The operations on numbers: their signs, and what they do."""
 
-_COMPUTED: Mapping[str, Callable[[int, int], int]] = {
-    "+": lambda a, b: a + b,
-    "-": lambda a, b: a - b,
-    "*": lambda a, b: a * b,
-    "//": lambda a, b: a // b,
-    "%": lambda a, b: a % b,
-    "==": lambda a, b: a == b,
-    "!=": lambda a, b: a != b,
-    "<": lambda a, b: a < b,
-    "<=": lambda a, b: a <= b,
-    ">": lambda a, b: a > b,
-    ">=": lambda a, b: a >= b,
-}
+_COMPUTED = dict(_OPERATIONS.values())
 
 
 def sign_of(node: ast.expr) -> str:
     """The sign of an operation on numbers; empty for any other expression."""
     match node:
         case ast.BinOp(op=op) | ast.UnaryOp(op=op) | ast.Compare(ops=[op]):
-            return _SIGNS.get(type(op), "")
+            return _OPERATIONS[type(op)][0] if type(op) in _OPERATIONS else ""
         case _:
             return ""
 
 
 def computed(sign: str, numbers: list[int]) -> int | None:
     """The integer that an operation makes of integers, if that is known."""
-    match sign, numbers:
-        case "not", [number]:
-            return int(not number)
-        case "neg", [number]:
-            return -number
-        case (("//" | "%"), [_, 0]):
-            return None
-        case _, [left, right] if sign in _COMPUTED:
-            return int(_COMPUTED[sign](left, right))
-        case _:
-            return None
+    with suppress(ZeroDivisionError):
+        return int(_COMPUTED[sign](*numbers)) if sign in _COMPUTED else None
+    return None
 
 
 def number_of(node: ast.expr) -> int | None:
@@ -75,6 +60,11 @@ def number_of(node: ast.expr) -> int | None:
     if isinstance(node, ast.Constant) and isinstance(node.value, int):
         return int(node.value)
     return None
+
+
+def expression_of(op: Op | None) -> ast.expr | None:
+    """The tree of an expression of the host; None for any other op, and for a change in place."""
+    return op.code.expression if isinstance(op, HostValue) and not op.code.sign else None
 
 
 def expressions_in(node: ast.AST) -> list[ast.expr]:
@@ -124,7 +114,8 @@ def written_by_module(call: ast.Call, name: str, method: str) -> frozenset[int] 
     """
     if name in known_calls.READING_MODULES:
         return frozenset()
-    function: Any = getattr(np, method, None) if name in known_calls.NUMPY else None
+    is_numpy = known_calls.MODULES.get(name) == "numpy"
+    function: Any = getattr(np, method, None) if is_numpy else None
     if is_unpacked(call) or not only_touches_arguments(function):
         return None
     names = argument_names(function, len(call.args), keywords(call))

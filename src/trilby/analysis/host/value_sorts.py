@@ -6,11 +6,12 @@ of any other object may do anything. A variable is of a sort if all that is ever
 """
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field
 from typing import Literal, TypeAlias
 
 from trilby.analysis.host.trees import (
+    expression_of,
     expressions_in,
     indices_of,
     is_slice,
@@ -52,45 +53,57 @@ class Sorts:
 
     def find(self, func: Func) -> None:
         """Find out what the variables hold: of a sort, unless something else is stored."""
-        ops = tuple(walk(func.body))
-        stored = [pair for op in ops for pair in _stored(op)]
-        loops = [op for op in ops if isinstance(op, HostFor) and op.target.text in self.names]
-        counts = {self.names[op.target.text] for op in loops if self.range_of(op) is not None}
-        others = {self.names[op.target.text] for op in loops} - counts
-        others |= {self.names[name] for name in _set_by_texts(ops) if name in self.names}
-        rest = {var for var, _ in stored} | counts
-        rest -= others
+        stored: dict[Value, list[Value | Sort]] = {}
+        for var, content in self._stored(walk(func.body)):
+            stored.setdefault(var, []).append(content)
         sorts: tuple[Sort, Sort] = ("number", "list")
         for sort in sorts:
-            found = rest if sort == "number" else rest - counts
-            self._settle(found, sort, stored)
-            rest -= self.known.keys()
+            # the largest set of variables that hold nothing but values of this sort
+            before, found = self.known, stored.keys() - self.known.keys()
+            wrong = found
+            while wrong:
+                trial: dict[Value, Sort] = dict.fromkeys(found, sort)
+                self.known = {**before, **trial}
+                wrong = {var for var in found if {*map(self.of, stored[var])} != {sort}}
+                found = found - wrong
 
-    def _settle(self, found: set[Value], sort: Sort, stored: list[tuple[Value, Value]]) -> None:
-        """Keep the largest set of variables that hold nothing but values of a sort."""
-        before, found = self.known, set(found)
-        wrong = {*found}
-        while wrong:
-            trial: dict[Value, Sort] = dict.fromkeys(found, sort)
-            self.known = {**before, **trial}
-            wrong = {var for var, value in stored if var in found and self.of(value) != sort}
-            found -= wrong
+    def _stored(self, ops: Iterable[Op]) -> Iterator[tuple[Value, "Value | Sort"]]:
+        """The variables that ops set, and to what: a value, or anything of a sort."""
+        anything: Sort = ""
+        for op in ops:
+            names: Iterable[str] = ()
+            match op:
+                case Var(init=(first,)):
+                    yield op.value, first
+                case VarStore(var, stored):
+                    yield var, stored
+                case HostFor(target=target) if target.text in self.names:
+                    is_range = self.range_of(op) is not None
+                    yield self.names[target.text], "number" if is_range else anything
+                case HostFor() | HostRun() | HostWith():
+                    names = op.sets
+                case _:
+                    pass
+            if isinstance(op, HostRun | HostValue):
+                names = {*names, *op.code.names.wild, *op.code.names.nonlocals}
+            for name in names:
+                if name in self.names:
+                    yield self.names[name], anything
 
     def range_of(self, op: HostFor) -> tuple[ast.expr, ...] | None:
         """The arguments of `range` that a loop runs over, if it does."""
-        maker = self.makers.get(op.iterable)
-        if not isinstance(maker, HostValue) or maker.code.sign or "range" in self.names:
-            return None
-        match maker.code.expression:
+        match expression_of(self.makers.get(op.iterable)):
             case ast.Call(func=ast.Name(id="range"), args=args, keywords=[]):
-                return tuple(args)
+                return None if "range" in self.names else tuple(args)
             case _:
                 return None
 
     # -------------------------------------------------------------------------------- values
 
-    def of(self, value: Value) -> Sort:
+    def of(self, value: Value | Sort) -> Sort:
         """What a value, or the content of a variable, surely is."""
+        if isinstance(value, str):
+            return value
         type_ = value.type.of if isinstance(value.type, VarType) else value.type
         if isinstance(type_, ScalarType):
             return "number"
@@ -183,37 +196,11 @@ class Sorts:
         maker = self.makers.get(value)
         if isinstance(maker, VarLoad):
             return True
-        if isinstance(maker, HostValue) and not maker.code.sign:
-            tree = maker.code.expression
-            if is_slice(tree):
-                parts = expressions_in(tree)
-                return all(self.of_tree(part, maker.inputs) == "number" for part in parts)
+        tree = expression_of(maker)
+        if isinstance(maker, HostValue) and tree is not None and is_slice(tree):
+            parts = expressions_in(tree)
+            return all(self.of_tree(part, maker.inputs) == "number" for part in parts)
         return self.of(value) == "number"
 
     def _is_number(self, node: ast.expr) -> bool:
         return self.of_tree(node) == "number" and self.may_repeat(node)
-
-
-def _stored(op: Op) -> Iterator[tuple[Value, Value]]:
-    """The variables that an op sets, and to what."""
-    match op:
-        case Var(init=(first,)):
-            yield op.value, first
-        case VarStore(var, stored):
-            yield var, stored
-        case _:
-            return
-
-
-def _set_by_texts(ops: tuple[Op, ...]) -> Iterator[str]:
-    """The names that are set by loops, statements and expressions, to whatever it is."""
-    for op in ops:
-        match op:
-            case HostFor(target=target):
-                yield from () if isinstance(target.target, ast.Name) else op.sets
-            case HostRun() | HostWith():
-                yield from op.sets
-            case _:
-                pass
-        if isinstance(op, HostRun | HostValue):
-            yield from op.code.names.wild | op.code.names.nonlocals

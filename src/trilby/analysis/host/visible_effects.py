@@ -8,9 +8,8 @@ attributes and loops are taken for harmless, and well-known names for what they 
 
 from collections.abc import Collection, Iterator
 
-from trilby.analysis.alias import HostHeap
 from trilby.analysis.host.host_ops import HostOps
-from trilby.analysis.host.reader import CALLS
+from trilby.analysis.host.reader import CALLS, is_context
 from trilby.analysis.reach import ComputeGraph
 from trilby.dataclass import dataclass
 from trilby.model.op import Block, Func, Op, walk
@@ -58,19 +57,19 @@ def _lines(op: Op) -> list[int]:
 
 
 def _of_block(ops: HostOps, body: Block, functions: dict[str, Func]) -> Iterator[VisibleEffect]:
-    memory, effects = ops.anywhere()
+    _, effects = ops.anywhere()
     for op in walk(body):
         if isinstance(op, HostCall):
             callee = functions[op.callee]
             called = HostOps.of(callee, renamed=ops.renamed)
             yield from _of_block(called, callee.body, functions)
-        elif what := effects[op].lasting or _runs_others(ops, op, memory):
+        elif what := effects[op].lasting or _runs_others(ops, op):
             yield VisibleEffect(what, op.location)
 
 
-def _runs_others(ops: HostOps, op: Op, memory: HostHeap) -> str:
+def _runs_others(ops: HostOps, op: Op) -> str:
     """Passes may tell their progress to somebody, and a `with` may not be one of ours."""
     if isinstance(op, HostWith):
-        return "" if ops.gives_context(op.manager, memory) else CALLS
+        return "" if is_context(ops.seen(op.manager)) else CALLS
     given = op.given.get("progress") if isinstance(op, DispatchPasses) else None
     return "" if given is None or isinstance(ops.makers.get(given), Constant) else CALLS

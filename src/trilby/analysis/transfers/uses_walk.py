@@ -293,7 +293,7 @@ class UsesWalk:
             if touch.writes:
                 surely = touch.surely and not touch.handed
                 self.written(op, "device", things, state, surely=surely)
-                is_all = len(touch.seen.things) == 1 and self.is_whole(touch.seen)
+                is_all = len(touch.seen.things) == 1 and self.ops.is_whole(touch.seen)
                 if surely and not touch.reads and is_all:
                     state.bring("host", touch.seen.things)
                     self.note(op, "host overwrites", touch.seen.things)
@@ -303,7 +303,7 @@ class UsesWalk:
     def host_reads(self, op: Op, touch: HostTouch, known: Points, state: PlanState) -> None:
         """The host reads one of some buffers."""
         seen, part = touch.seen, touch.seen.part
-        whole = self.is_whole(seen)
+        whole = self.ops.is_whole(seen)
         what = "host reads" if whole else "host reads part"
         self.note(op, what, seen.things, surely=touch.surely)
         only = next(iter(seen.things)) if len(seen.things) == 1 else None
@@ -328,10 +328,6 @@ class UsesWalk:
             is_plain = all(isinstance(one, Literally | PlainExpression) for one in part.indices)
             if is_plain and not names_in(part.indices, self.ops):
                 state.parts |= {(only, part)}  # the same part whenever it is named
-
-    def is_whole(self, seen: Seen) -> bool:
-        """Whether a place is all the data of each buffer that it may be in."""
-        return all(self.ops.is_whole(thing, seen) for thing in seen.things)
 
     # -------------------------------------------------------------------------------- launches
 
