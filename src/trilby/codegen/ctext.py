@@ -1,5 +1,6 @@
 """Pieces of generated text: expressions with their binding strength, lines with their origin."""
 
+import re
 from collections.abc import Iterable
 
 from trilby.dataclass import dataclass
@@ -13,8 +14,8 @@ from trilby.source import Location, printable
 # text is `source.printable`.
 
 _C, _LLVM = "\\{:03o}", "\\{:02X}"
-_PLAIN = frozenset(range(0x20, 0x7F)) - frozenset(b'"\\?')
-"""The bytes that mean themselves between quotes; two question marks may begin a trigraph."""
+_NOT_PLAIN = r'[^ -~]|["\\?]'
+"""The bytes that have to be numbers between quotes; two question marks may begin a trigraph."""
 
 
 def c_string(text: str) -> str:
@@ -32,8 +33,8 @@ def _escaped(text: str, escape: str) -> str:
 
     The name of a file may have bytes that are no UTF-8: Python keeps them as surrogates.
     """
-    content = text.encode("utf-8", "surrogateescape")
-    return "".join(chr(byte) if byte in _PLAIN else escape.format(byte) for byte in content)
+    content = text.encode("utf-8", "surrogateescape").decode("latin-1")
+    return re.sub(_NOT_PLAIN, lambda found: escape.format(ord(found[0])), content)
 
 
 # --------------------------------------------------------------------------------------------- text
@@ -81,13 +82,14 @@ class Line:
     location: Location | None = None
 
 
-def with_line_directives(lines: Iterable[Line]) -> Iterable[str]:
+def with_line_directives(lines: Iterable[Line]) -> list[str]:
     """Say `#line 12 "app.py"` wherever counting on would lose the Python line."""
-    file, number = "", 0
+    file, number, found = "", 0, list[str]()
     for line in lines:
         where = line.location
         if where is not None and where.line > 0 and (where.file, where.line) != (file, number):
             file, number = where.file, where.line
-            yield f"#line {number} {c_string(printable(file))}"
-        yield line.text
+            found.append(f"#line {number} {c_string(printable(file))}")
+        found.append(line.text)
         number += 1
+    return found

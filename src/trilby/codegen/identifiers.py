@@ -53,18 +53,18 @@ class Identifiers:
         base = plain(wanted)
         if base[0].isdigit():
             base = f"v{base}"
-        if any(self._reserved(f"{base}_2{ending}") for ending in endings):
+        if any(map(self._reserved, map(f"{base}_2".__add__, endings))):
             base = f"v_{base}"  # words such as `get_x` are reserved with any end
         return self.numbered(base, endings)
 
     def numbered(self, base: str, endings: tuple[str, ...] = ("",)) -> str:
         """A name as it is, or with the first number behind it with which it is free."""
         name, number = base, self._last.get((base, endings), 1)
-        while not all(self.is_free(f"{name}{ending}") for ending in endings):
+        while not all(map(self.is_free, map(name.__add__, endings))):
             number += 1
             name = f"{base}_{number}"
         self._last[base, endings] = number
-        self._taken.update(f"{name}{ending}" for ending in endings)
+        self._taken.update(map(name.__add__, endings))
         return name
 
     def is_free(self, name: str) -> bool:

@@ -16,12 +16,13 @@ def count_uses(func: Func) -> tuple[Counter[Value], set[Value]]:
     elsewhere: set[Value] = set()
     home: dict[Value, Block] = {}
     for block in all_blocks(func.body):
-        home.update((op.result, block) for op in block.ops if op.result is not None)
+        home |= {op.result: block for op in block.ops if op.result is not None}
     for block in all_blocks(func.body):
-        for value in (value for op in block.ops for value in operands(op)):
-            count[value] += 1
-            if home.get(value) is not block:
-                elsewhere.add(value)
+        for op in block.ops:
+            for value in operands(op):
+                count[value] += 1
+                if home.get(value) is not block:
+                    elsewhere.add(value)
     return count, elsewhere
 
 

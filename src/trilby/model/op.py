@@ -16,6 +16,7 @@ verifying follow from the roles alone:
 from collections.abc import Iterator
 from dataclasses import field, fields
 from functools import cache
+from itertools import repeat
 from typing import ClassVar, Literal, TypeAlias, cast
 
 from trilby.data.dtypes import Type
@@ -124,11 +125,13 @@ def roles(kind: type[Op]) -> tuple[tuple[str, Role], ...]:
 
 def operands(op: Op) -> Iterator[Value]:
     """The values an op uses, in order."""
+    found: list[Value] = []
     for name, role in roles(type(op)):
         if role == "operand":
-            yield getattr(op, name)
+            found.append(getattr(op, name))
         elif role == "operands":
-            yield from getattr(op, name)
+            found += getattr(op, name)
+    return iter(found)
 
 
 @cache
@@ -139,16 +142,19 @@ def block_fields(kind: type[Op]) -> tuple[str, ...]:
 
 def blocks(op: Op) -> Iterator[Block]:
     """The blocks nested directly in an op, in order."""
-    for name in block_fields(type(op)):
-        yield getattr(op, name)
+    return map(getattr, repeat(op), block_fields(type(op)))
 
 
 def walk(block: Block) -> Iterator[Op]:
     """Every op of a block and of the blocks within, outer before inner."""
-    for op in block.ops:
-        yield op
-        for name in block_fields(type(op)):
-            yield from walk(getattr(op, name))
+    found: list[Op] = []
+    rest = [*reversed(block.ops)]
+    while rest:
+        op = rest.pop()
+        found.append(op)
+        for name in reversed(block_fields(type(op))):
+            rest += reversed(getattr(op, name).ops)
+    return iter(found)
 
 
 def ops_within(op: Op) -> Iterator[Op]:

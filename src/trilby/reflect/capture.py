@@ -141,12 +141,14 @@ def _sites(tree: ast.Module, line: int) -> Iterator[Site]:
         pending += reversed(children)
 
 
-def _children(node: ast.AST) -> Iterator[tuple[str, ast.AST]]:
-    for part in node._fields:
-        value = cast("object", getattr(node, part, None))
-        for child in cast("list[object]", value) if isinstance(value, list) else [value]:
-            if isinstance(child, ast.AST):
-                yield part, child
+def _children(node: ast.AST) -> list[tuple[str, ast.AST]]:
+    parts = [(part, cast("object", getattr(node, part, None))) for part in node._fields]
+    return [
+        (part, child)
+        for part, value in parts
+        for child in (cast("list[object]", value) if isinstance(value, list) else (value,))
+        if isinstance(child, ast.AST)
+    ]
 
 
 def _spans(statement: ast.stmt, line: int) -> bool:

@@ -359,7 +359,7 @@ def _func(compute: AnyCompute, statements: Statements, node: ast.FunctionDef) ->
             statements.text([statement])
     else:
         statements.statements(body, declare=True)
-    returns = any(isinstance(part, ast.Return) and part.value for part in _own_parts(node))
+    returns = [one for one in _own_parts(node) if isinstance(one, ast.Return) and one.value]
     result, symbol = OBJECT if returns else NONE, statements.symbol_of(compute)
     return Func(symbol, tuple(params), result, statements.out.block(), "compute", where)
 

@@ -79,11 +79,12 @@ def locals_of(node: ast.FunctionDef) -> Locals:
 
 def reads_its_frame(node: ast.FunctionDef) -> bool:
     """Whether a function may look at its own variables by other means than their names."""
-    return any(
-        (isinstance(part, ast.Name) and part.id in FRAME_READERS)
-        or (isinstance(part, ast.Attribute) and part.attr in FRAME_READERS)
+    named = {
+        part.id if isinstance(part, ast.Name) else part.attr
         for part in ast.walk(node)
-    )
+        if isinstance(part, ast.Name | ast.Attribute)
+    }
+    return not named.isdisjoint(FRAME_READERS)
 
 
 def _bound_anywhere(node: ast.FunctionDef) -> Iterator[str]:
