@@ -4,6 +4,7 @@ import gc
 import sys
 import threading
 import weakref
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from tests.backend.native.running import (
     talk,
     upload,
 )
+from tests.runtime.interrupting import Signal
 
 from trilby.backend.base import Argument, Scalar, StructArgument, Ticket
 from trilby.backend.immediate import ImmediateQueue
@@ -411,6 +413,23 @@ def test_a_prepared_launch_may_end_while_it_runs(native: NativeBackend, gate: Ga
 
 
 # --------------------------------------------------------------------------------- memory
+
+
+def test_an_interrupt_while_memory_is_taken_or_freed_leaves_no_lock(native: NativeBackend) -> None:
+    native.free(native.allocate(100))
+    for moment in range(200):
+        signal = Signal(moment)
+        with suppress(KeyboardInterrupt), signal:
+            native.free(native.allocate(100))
+        lock = native.arena._lock  # pyright: ignore[reportPrivateUsage]
+        was_left = lock.locked()
+        if was_left:
+            lock.release()  # the device is closed afterwards
+        assert not was_left, signal.where
+        if signal.where is None:
+            assert moment > 10
+            return
+    raise AssertionError
 
 
 def test_copies_and_fills_take_parts(native: NativeBackend) -> None:

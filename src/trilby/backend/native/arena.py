@@ -117,9 +117,9 @@ class Arena:
             self._put_in_order()
             blocks = self._kept.get(size)
             block = blocks.pop() if blocks else self._create(size)
-            if block is None:
-                raise no_room(self.device, nbytes, self.held)
-            return NativeMemory(nbytes, self, block)
+        if block is None:
+            raise no_room(self.device, nbytes, self.held)
+        return NativeMemory(nbytes, self, block)
 
     def share(self, source: memoryview) -> NativeMemory | None:
         """The host's bytes, where they are, if numbers lie there at multiples of their size."""
