@@ -8,7 +8,7 @@ from scripts.counts import counts, fragments, modules, mutable_state, repeated_c
 CEILINGS = {
     "files": 300,
     "classes": 570,
-    "lines": 59_846,
+    "lines": 59_858,
     "class names with several meanings": 0,
     "module names with several meanings": 0,
     "modules of under 60 lines with one importer": 1,
