@@ -80,5 +80,6 @@ def test_nobody_else_parses() -> None:
         text = source.read_text(encoding="utf-8")
         is_ours = source.name == "syntax.py"
         assert "ast.parse(" not in text, source
-        assert "catch_warnings(" not in text, source
+        opens = source.name == "opencl_device.py"  # a pool of pyopencl warns when it is made
+        assert opens or "catch_warnings(" not in text, source
         assert ("ast.PyCF_ONLY_AST" in text) is is_ours, source

@@ -60,17 +60,16 @@ class OpenCLFamily:
         check_drivers(opening=True)
         infos = self.devices()
         if not 0 <= index < len(infos):
+            problem = f"there is no `opencl:{index}`: the number of OpenCL devices is {len(infos)}"
             raise DeviceUnavailableError(
-                f"there is no `opencl:{index}`: the number of OpenCL devices is {len(infos)}",
-                advice="count from 0; `trilby devices` lists them",
+                problem, advice="count from 0; `trilby devices` lists them"
             )
         try:
             return OpenCLBackend(self._listed[0][index], infos[index])
         except cl.Error as error:
-            raise DeviceUnavailableError(
-                f"{infos[index].name} cannot be opened: {error}",
-                advice="another program may hold it, or its driver may be out of date",
-            ) from error
+            problem = f"{infos[index].name} cannot be opened: {error}"
+            advice = "another program may hold it, or its driver may be out of date"
+            raise DeviceUnavailableError(problem, advice=advice) from error
 
 
 def _devices_or_refusals(platform: cl.Platform) -> Iterator[cl.Device | DeviceUnavailableError]:

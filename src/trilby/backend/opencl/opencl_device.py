@@ -76,14 +76,9 @@ HURRY = 32
 REBUILDS = 3
 """How often a program without its kernel is built again, each time as another program."""
 
-# Nothing here loosens the meaning of floats. Warnings would be about code that nobody
-# wrote by hand.
+# Nothing loosens the meaning of floats. Warnings would be about code that nobody wrote by hand.
 _BUILD_OPTIONS = b"-cl-std=CL1.2 -w"
-
 _NO_SUCH_KERNEL = cast("int", cl.status_code.INVALID_KERNEL_NAME)
-
-_new_ticket: Callable[[Any], Ticket] = partial(tuple[Any].__new__, Ticket)
-"""Takes half as long as `Ticket`, which is written in Python."""
 
 
 @dataclass(slots=True, eq=False)
@@ -177,7 +172,7 @@ class OpenCLPrepared:
             queue.keep_going()
         elif len(queue.events) == 1:
             queue.flush()
-        return _new_ticket((queue, number, None))
+        return Ticket(queue, number)
 
     def _submit_checked(self, times: int, first_pass: int, after: Sequence[Ticket]) -> Ticket:
         queue, executable, code = self._queue, self.executable, self.executable.code
@@ -305,10 +300,8 @@ class OpenCLBackend:
         items = kernel.get_work_group_info(about, self._cl_device)
         limits = GroupLimits(items, tuple(self._cl_device.max_work_item_sizes))
         limits = limited_by_stack(limits, arrays, self.device)
-        asserts, prints = bool(code.asserts), "printf(" in code.text
-        return OpenCLKernel(
-            self.context, program, code, limits, code.text, asserts, prints, [kernel]
-        )
+        source, has = code.text, (bool(code.asserts), "printf(" in code.text)
+        return OpenCLKernel(self.context, program, code, limits, source, *has, [kernel])
 
     def allocate(self, nbytes: int) -> OpenCLMemory:
         """A buffer that kernels may read and write, and that no command uses."""
@@ -367,10 +360,8 @@ class OpenCLBackend:
             self._pooled.discard(memory)
             self._unpooled.discard(memory)
             self._freed.pop(memory, None)
-        if (
-            self.pool.managed_bytes - self.pool.active_bytes
-            > self.device.memory_bytes // KEPT_SHARE
-        ):
+        kept = self.pool.managed_bytes - self.pool.active_bytes
+        if kept > self.device.memory_bytes // KEPT_SHARE:
             self.pool.free_held()
 
     def buffer_of(self, memory: Memory) -> cl.Buffer:
@@ -391,10 +382,13 @@ class OpenCLBackend:
     ) -> Ticket:
         """Copy host bytes to `offset` in a buffer."""
         write = _enqueue_write_buffer_rect if rows else _enqueue_write_buffer
-        command = partial(write, is_blocking=False)
-        place = self._place(memory, offset, source, rows)
-        what, nbytes = "copying to the device", source.nbytes
-        return self.upload_queue.submit(what, after, command, nbytes, *place)
+        command, place = (
+            partial(write, is_blocking=False),
+            self._place(memory, offset, source, rows),
+        )
+        return self.upload_queue.submit(
+            "copying to the device", after, command, source.nbytes, *place
+        )
 
     def download(
         self,
@@ -406,18 +400,24 @@ class OpenCLBackend:
     ) -> Ticket:
         """Copy bytes of a buffer from `offset` to the host."""
         read = _enqueue_read_buffer_rect if rows else _enqueue_read_buffer
-        command = partial(read, is_blocking=False)
-        place = self._place(memory, offset, target, rows)
-        what, nbytes = "copying to the host", target.nbytes
-        return self.download_queue.submit(what, after, command, nbytes, *place)
+        command, place = partial(read, is_blocking=False), self._place(memory, offset, target, rows)
+        return self.download_queue.submit(
+            "copying to the host", after, command, target.nbytes, *place
+        )
 
     def fill(
-        self, memory: Memory, offset: int, nbytes: int, byte: int, after: Sequence[Ticket] = ()
+        self,
+        memory: Memory,
+        offset: int,
+        nbytes: int,
+        byte: int,
+        after: Sequence[Ticket] = (),
     ) -> Ticket:
         """Set every byte of a range."""
         place = self._span(memory, offset, nbytes), bytes((byte,)), offset, nbytes
-        what, command = "filling memory", _enqueue_fill_buffer
-        return self.upload_queue.submit(what, after, command, nbytes, *place)
+        return self.upload_queue.submit(
+            "filling memory", after, _enqueue_fill_buffer, nbytes, *place
+        )
 
     def _place(
         self, memory: Memory, offset: int, host: memoryview, rows: Rows | None

@@ -292,12 +292,8 @@ class OpenCLQueue:
             self._failures[number] = failure
         elif self._measuring:
             with suppress(cl.Error):  # the device does not measure
-                profile = event.profile
-                nanoseconds = (
-                    profile.start,
-                    profile.end - profile.start,
-                    profile.start - profile.queued,
-                )
+                at = event.profile
+                nanoseconds = at.start, at.end - at.start, at.start - at.queued
                 self._times[number] = Times(*(max(one, 0) * 1e-9 for one in nanoseconds))
             if len(self._times) > MOST_TIMES:
                 del self._times[next(iter(self._times))]
