@@ -2,9 +2,11 @@
 
 import gc
 import re
+import sys
 import threading
 import warnings
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -473,3 +475,18 @@ def test_a_model_is_compiled_and_runs(backend: OpenCLBackend) -> None:
 
 def test_the_source_can_be_read(backend: OpenCLBackend) -> None:
     assert build(backend, SCALE, "scale").source == SCALE
+
+
+def test_devices_that_threads_open_leave_the_filters_of_warnings_alone() -> None:
+    family = OpenCLFamily()
+    family.open(0).close()
+    before, interval = list(warnings.filters), sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(8) as threads:
+            opened = [threads.submit(lambda: family.open(0).close()) for _ in range(64)]
+        for one in opened:
+            one.result()
+    finally:
+        sys.setswitchinterval(interval)
+    assert list(warnings.filters) == before

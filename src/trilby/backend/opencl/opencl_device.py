@@ -64,6 +64,7 @@ from trilby.data.ranges import Rows
 from trilby.data.segment import address_of
 from trilby.dataclass import dataclass
 from trilby.errors import BuildError, TrilbyError
+from trilby.locks import new_rlock
 from trilby.messages import tell
 from trilby.stages import stage
 
@@ -78,6 +79,8 @@ REBUILDS = 3
 
 # Nothing loosens the meaning of floats. Warnings would be about code that nobody wrote by hand.
 _BUILD_OPTIONS = b"-cl-std=CL1.2 -w"
+_WARNING = new_rlock()
+"""The filters of warnings are those of all threads: one changes them at a time."""
 _NO_SUCH_KERNEL = cast("int", cl.status_code.INVALID_KERNEL_NAME)
 
 
@@ -244,7 +247,8 @@ class OpenCLBackend:
         self._cl_device = cl_device
         # Any other allocator has the driver write to new memory, behind kernels that run for long.
         allocator = tools.DeferredAllocator(self.context, cl.mem_flags.READ_WRITE)
-        with warnings.catch_warnings(action="ignore"):  # a driver may say late that it has no room
+        # It warns that a driver may say late that it has no room.
+        with _WARNING, warnings.catch_warnings(action="ignore"):
             self.pool = tools.MemoryPool(allocator, _EXACT_BITS)
         self._pooled: set[Memory] = set()
         """Memory that is not freed: where Ctrl-C comes before that, its buffer must not go back to
